@@ -7,6 +7,8 @@
 namespace sluice {
 namespace {
 
+/// The bytes that a task which is followed takes besides its id.
+constexpr std::size_t kPerTask = 128;
 constexpr std::string_view kSubscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 
 Result<bool> flag_at(const json::object& filter, std::string_view key) {
@@ -208,9 +210,9 @@ Result<SubscriptionFilter> SubscriptionFilter::decode(const json::object& params
 
 std::size_t SubscriptionFilter::memory() const {
   std::size_t bytes = 0;
-  for (const std::string& uri : uris) bytes += kPerSubscription + uri.size();
+  for (const std::string& uri : uris) bytes += memory_of_subscription(uri);
   if (!task_ids) return bytes;
-  for (const std::string& id : *task_ids) bytes += kPerSubscription + id.size();
+  for (const std::string& id : *task_ids) bytes += kPerTask + id.size();
   return bytes;
 }
 

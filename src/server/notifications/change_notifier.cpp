@@ -47,52 +47,45 @@ std::string message_of(const Change& change) {
   return message;
 }
 
-Change MissedChanges::take() {
-  auto next = changes_.upper_bound(last_);
-  if (next == changes_.end()) next = changes_.begin();
-  last_ = std::move(changes_.extract(next).value());
-  return {.kind = last_.first, .subject = last_.second};
+namespace {
+
+/// The memory of a message that is kept.
+std::size_t memory_of(const std::string& state_of, const std::string& message) {
+  constexpr std::size_t kPerState = 128;
+  return kPerState + state_of.size() + message.size();
 }
+
+}  // namespace
 
 void MissedMessages::add(const std::string& state_of, const std::string& message) {
-  static constexpr std::size_t kPerState = 128;
-  if (const auto found = states_.find(state_of); found != states_.end()) {
-    found->second = message;
-  } else if (memory_.add(kPerState + state_of.size() + message.size())) {
-    states_.emplace(state_of, message);
+  if (const auto before = states_.find(state_of); before != states_.end()) {
+    memory_.remove(memory_of(state_of, before->second));
+    states_.erase(before);
   }
+  if (memory_.add(memory_of(state_of, message))) states_.emplace(state_of, message);
 }
 
-bool MissedMessages::send(const std::function<bool(const std::string& message)>& send) {
-  while (!changes_.empty()) {
-    const Change change = changes_.take();
-    if (!send(message_of(change))) {
-      changes_.add(change);
-      return false;
-    }
+bool MissedMessages::send(Session& session,
+                          const std::function<bool(const std::string& message)>& send) {
+  while (const std::optional<Change> change = session.take_missed()) {
+    if (send(message_of(*change))) continue;
+    session.miss(*change);
+    return false;
   }
   while (!states_.empty()) {
-    const auto next = states_.begin();
-    if (!send(next->second)) return false;
-    states_.erase(next);
+    const auto next = states_.extract(states_.begin());
+    // What takes the message charges it to the same client.
+    memory_.remove(memory_of(next.key(), next.mapped()));
+    if (send(next.mapped())) continue;
+    add(next.key(), next.mapped());
+    return false;
   }
   return true;
 }
 
-bool wants(const Session& session, const Change& change) {
-  switch (change.kind) {
-    case Change::Kind::resource:
-      return session.subscribed(change.subject);
-    case Change::Kind::elicitation:
-      return session.asked_to_open(change.subject);
-    default:
-      return true;
-  }
-}
-
 /// Writes the standalone stream of a session, as a listener and for messages of no request. While
-/// the stream is full, keeps what the client must hear of, and sends that when there is room again.
-/// Belongs to the loop of the stream.
+/// the stream is full or has no memory, keeps what the client must hear of, and sends that when
+/// there is room again. Belongs to the loop of the stream.
 class StandaloneStream final : public ChangeListener,
                                public std::enable_shared_from_this<StandaloneStream>,
                                private StreamProducer {
@@ -102,18 +95,23 @@ class StandaloneStream final : public ChangeListener,
 
   [[nodiscard]] bool wants(const Change& change) const override {
     const auto session = session_.lock();
-    return session != nullptr && sluice::wants(*session, change);
+    return session != nullptr && session->wants(change);
   }
   void tell(const Change& change) override {
+    const auto session = session_.lock();
     const auto stream = stream_.lock();
-    if (stream == nullptr || stream->ended() || send(*stream, message_of(change))) return;
-    missed(*stream).messages.add(change);
+    if (session == nullptr || stream == nullptr || stream->ended()) return;
+    if (send(*session, *stream, message_of(change))) return;
+    session->miss(change);
+    be_told_of_room(*stream);
   }
   /// `state_of` is as for Session::Outlet.
   void say(const std::string& state_of, const std::string& message) {
+    const auto session = session_.lock();
     const auto stream = stream_.lock();
-    if (stream == nullptr || stream->ended() || send(*stream, message) || state_of.empty()) return;
-    missed(*stream).messages.add(state_of, message);
+    if (session == nullptr || stream == nullptr || stream->ended()) return;
+    if (send(*session, *stream, message) || state_of.empty()) return;
+    be_told_of_room(*stream).add(state_of, message);
   }
   void close() override {
     const auto stream = stream_.lock();
@@ -131,22 +129,22 @@ class StandaloneStream final : public ChangeListener,
     MissedMessages messages;
     std::shared_ptr<StandaloneStream> owner;  // which is the producer of the stream meanwhile
   };
-  Missed& missed(ChunkStream& stream) {
+  MissedMessages& be_told_of_room(ChunkStream& stream) {
     if (missed_ == nullptr) {
       missed_ = std::make_shared<Missed>(MissedMessages(MemoryHold(stream.memory_share())),
                                          shared_from_this());
       stream.set_producer(this);
     }
-    return *missed_;
+    return missed_->messages;
   }
   /// Returns false if there is no room.
-  bool send(ChunkStream& stream, std::string_view message) {
-    return send_missed(stream) && stream.offer(ChunkKind::message, message);
+  bool send(Session& session, ChunkStream& stream, std::string_view message) {
+    return send_missed(session, stream) && stream.offer(ChunkKind::message, message);
   }
-  bool send_missed(ChunkStream& stream) {
+  bool send_missed(Session& session, ChunkStream& stream) {
     const std::shared_ptr<Missed> now = missed_;  // sending may end the stream
     if (now == nullptr) return true;
-    const bool all_sent = now->messages.send([&stream](const std::string& message) {
+    const bool all_sent = now->messages.send(session, [&stream](const std::string& message) {
       return stream.offer(ChunkKind::message, message);
     });
     if (!all_sent || missed_ != now) return false;
@@ -157,7 +155,9 @@ class StandaloneStream final : public ChangeListener,
 
   void on_writable() override {
     const auto keep = shared_from_this();
-    if (const auto stream = stream_.lock()) send_missed(*stream);
+    const auto session = session_.lock();
+    const auto stream = stream_.lock();
+    if (session != nullptr && stream != nullptr) send_missed(*session, *stream);
   }
   void on_cancel() override {
     if (const auto stream = stream_.lock()) stream->set_producer(nullptr);

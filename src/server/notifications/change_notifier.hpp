@@ -1,11 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,18 +11,11 @@
 
 #include "core/client_memory.hpp"
 #include "core/executor.hpp"
+#include "server/sessions/change.hpp"
 #include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"
 
 namespace sluice {
-
-/// Something that clients may want to be told of: a list or a resource has changed, or the user is
-/// done with what an elicitation in URL mode asked for.
-struct Change {
-  enum class Kind : std::uint8_t { tools, prompts, resources, resource, elicitation };
-  Kind kind = Kind::tools;
-  std::string subject = {};  // the resource's URI, or the elicitation's id
-};
 
 /// The notification of `change`: its method, and the members of its parameters.
 std::string_view method_of(const Change& change);
@@ -33,38 +24,22 @@ std::string params_of(const Change& change);
 /// The whole notification, for a session's client.
 std::string message_of(const Change& change);
 
-/// Changes that could not be sent when they happened, each of them once.
-class MissedChanges {
- public:
-  void add(const Change& change) { changes_.emplace(change.kind, change.subject); }
-  [[nodiscard]] bool empty() const { return changes_.empty(); }
-  [[nodiscard]] std::size_t size() const { return changes_.size(); }
-  /// Removes one of them and returns it; there must be one. They take turns, so none is held up by
-  /// others that are added again and again.
-  Change take();
-
- private:
-  using Key = std::pair<Change::Kind, std::string>;
-  std::set<Key> changes_;
-  Key last_{Change::Kind::elicitation, {}};  // taken last; at first, lists come before resources
-};
-
-/// What the client of a session must hear of, but could not be sent when it happened: changes, and
-/// of the messages about each state the last one (see Session::Outlet).
+/// What the client of a session must hear of, but could not be sent when it happened: the changes
+/// that the session keeps (Session::miss()), and of the messages about each state the last one (see
+/// Session::Outlet).
 class MissedMessages {
  public:
-  /// `memory` is charged for messages. If it has no more, a message about another state is left
-  /// out.
-  explicit MissedMessages(MemoryHold memory = MemoryHold()) : memory_(std::move(memory)) {}
+  /// `memory` is charged for the messages.
+  explicit MissedMessages(MemoryHold memory) : memory_(std::move(memory)) {}
 
-  void add(const Change& change) { changes_.add(change); }
+  /// Keeps `message` in place of the one before about the same state, which is no longer true. If
+  /// there is no memory for it, nothing is kept about the state.
   void add(const std::string& state_of, const std::string& message);
-  /// Passes them to `send`, until that returns false for one that it has no room for. Returns
-  /// whether all have been sent.
-  bool send(const std::function<bool(const std::string& message)>& send);
+  /// Passes what `session` and this keep to `send`, until that returns false for something that it
+  /// has no room for. Returns whether all has been sent.
+  bool send(Session& session, const std::function<bool(const std::string& message)>& send);
 
  private:
-  MissedChanges changes_;
   std::map<std::string, std::string> states_;
   MemoryHold memory_;
 };
@@ -112,8 +87,5 @@ class ChangeNotifier {
 
   std::vector<std::unique_ptr<Loop>> loops_;  // of the shards, in their order
 };
-
-/// Whether the client of `session` wants to hear of `change`.
-bool wants(const Session& session, const Change& change);
 
 }  // namespace sluice

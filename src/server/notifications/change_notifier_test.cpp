@@ -1,5 +1,6 @@
 #include "server/notifications/change_notifier.hpp"
 
+#include <chrono>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,6 +168,52 @@ TEST_F(StandaloneStreamTest, WhatDoesNotFitComesWhenThereIsRoom) {
   bench.executor.run();
   EXPECT_EQ(reader.text, expected + "45");
   EXPECT_EQ(stream->producer(), nullptr);
+}
+
+TEST_F(StandaloneStreamTest, WhatNobodyWantsAnyMoreIsNotKept) {
+  for (int i = 0; i < 6; ++i) say("", "1");
+  bench.executor.run();
+  const std::size_t before = bench.policy.budget.used();
+  for (int i = 0; i < 1000; ++i) {
+    const std::string uri = "test://" + std::to_string(i);
+    ASSERT_TRUE(session->subscribe(uri, stream->memory_share()));
+    changes.publish({Change::Kind::resource, uri});
+    bench.executor.run();
+    session->unsubscribe(uri);
+  }
+  EXPECT_EQ(bench.policy.budget.used(), before);
+  ReadingCursor reader(stream, 0);
+  reader.read_all();
+  bench.executor.run();
+  EXPECT_EQ(reader.text, "1111");
+  EXPECT_EQ(stream->producer(), nullptr);
+}
+
+TEST_F(StandaloneStreamTest, OfEachStateTheLastMessageIsChargedOrLeftOut) {
+  for (int i = 0; i < 6; ++i) say("", "1");
+  bench.executor.run();
+  const std::size_t before = bench.policy.budget.used();
+  const auto used = [&] {
+    bench.executor.run();
+    return bench.policy.budget.used() - before;
+  };
+  const std::string longer(10'000, 'x');
+  say("task", "short");
+  EXPECT_LT(used(), 1000U);
+  say("task", longer.c_str());
+  EXPECT_GT(used(), longer.size());
+  say("task", "short");
+  EXPECT_LT(used(), 1000U);
+  say("other task", "2");
+  std::size_t taken = 0;
+  while (stream->memory_share()->try_acquire(1000)) taken += 1000;
+  say("task", longer.c_str());
+  bench.executor.run();
+  stream->memory_share()->release(taken);
+  ReadingCursor reader(stream, 0);
+  reader.read_all();
+  bench.executor.advance(std::chrono::seconds(1));
+  EXPECT_EQ(reader.text, "11112");
 }
 
 TEST_F(StandaloneStreamTest, WhatDoesNotFitGoesWithTheSessionOrTheStream) {

@@ -73,7 +73,7 @@ Result<void> Session::subscribe(const std::string& uri, std::shared_ptr<MemorySh
     return too_many(kMaxSubscribedBytes, "bytes of URIs subscribed to");
   }
   if (held.uris.empty()) held.memory = MemoryHold(std::move(memory));
-  if (!held.memory.add(kPerSubscription + uri.size())) {
+  if (!held.memory.add(memory_of_subscription(uri))) {
     return std::unexpected(no_memory_for_subscriptions());
   }
   held.uris.insert(uri);
@@ -85,12 +85,46 @@ void Session::unsubscribe(const std::string& uri) {
   const std::lock_guard lock(mutex_);
   if (subscriptions_ == nullptr || subscriptions_->uris.erase(uri) == 0) return;
   subscriptions_->bytes -= uri.size();
-  subscriptions_->memory.remove(kPerSubscription + uri.size());
+  subscriptions_->memory.remove(memory_of_subscription(uri));
+  forget_missed_locked({Change::Kind::resource, uri});
 }
 
 bool Session::subscribed(const std::string& uri) const {
+  return wants({Change::Kind::resource, uri});
+}
+
+bool Session::wants(const Change& change) const {
   const std::lock_guard lock(mutex_);
-  return subscriptions_ != nullptr && subscriptions_->uris.contains(uri);
+  return wants_locked(change);
+}
+
+bool Session::wants_locked(const Change& change) const {
+  switch (change.kind) {
+    case Change::Kind::resource:
+      return subscriptions_ != nullptr && subscriptions_->uris.contains(change.subject);
+    case Change::Kind::elicitation:
+      return asked_ != nullptr &&
+             std::ranges::find(asked_->elicitations, change.subject) != asked_->elicitations.end();
+    default:
+      return !ended_;
+  }
+}
+
+void Session::miss(const Change& change) {
+  const std::lock_guard lock(mutex_);
+  if (!wants_locked(change)) return;
+  if (missed_ == nullptr) missed_ = std::make_unique<MissedChanges>();
+  missed_->add(change);
+}
+
+std::optional<Change> Session::take_missed() {
+  const std::lock_guard lock(mutex_);
+  if (missed_ == nullptr || missed_->empty()) return std::nullopt;
+  return missed_->take();
+}
+
+void Session::forget_missed_locked(const Change& change) {
+  if (missed_ != nullptr) missed_->remove(change);
 }
 
 Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<Session>& session,
@@ -131,15 +165,15 @@ void Session::forget_call(const RequestId& request_id) {
 void Session::ask_to_open(std::string elicitation_id) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string>& elicitations = asked().elicitations;
-  if (elicitations.size() >= kMaxElicitations) elicitations.erase(elicitations.begin());
+  if (elicitations.size() >= kMaxElicitations) {
+    forget_missed_locked({Change::Kind::elicitation, elicitations.front()});
+    elicitations.erase(elicitations.begin());
+  }
   elicitations.push_back(std::move(elicitation_id));
 }
 
 bool Session::asked_to_open(std::string_view elicitation_id) const {
-  const std::lock_guard lock(mutex_);
-  if (asked_ == nullptr) return false;
-  const std::vector<std::string>& elicitations = asked_->elicitations;
-  return std::ranges::find(elicitations, elicitation_id) != elicitations.end();
+  return wants({Change::Kind::elicitation, std::string(elicitation_id)});
 }
 
 Result<RequestId> Session::expect_response(Executor& loop, Answer answer) {
@@ -288,6 +322,7 @@ void Session::end() {
     for (const Kept& each : streams_->kept) each.discard();
   }
   subscriptions_ = nullptr;
+  missed_ = nullptr;
   // The answers do not run: the calls that wait for them are being cancelled.
   asked = std::move(asked_);
 }

@@ -23,6 +23,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
+#include "server/sessions/change.hpp"
 #include "server/sessions/session_storage.hpp"
 #include "stream/stream.hpp"
 
@@ -36,8 +37,12 @@ inline constexpr std::string_view kNoSuchSession =
 
 /// The error for a subscription for which the client has no memory left.
 Error no_memory_for_subscriptions();
-/// The bytes that a subscription takes besides its URI.
-inline constexpr std::size_t kPerSubscription = 128;
+/// The bytes that a subscription takes. A change of the resource that waits to be told takes as
+/// many again. They are reserved with the subscription, so that no change is lost for lack of
+/// memory.
+constexpr std::size_t memory_of_subscription(std::string_view uri) {
+  return 2 * (128 + uri.size());
+}
 
 /// What the server and a client of the session eras (2024-11-05 to 2025-11-25) have agreed on with
 /// `initialize`, and what is under way between them. Thread-safe, because its requests may be on
@@ -75,6 +80,13 @@ class Session {
   Result<void> subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory = nullptr);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
+  /// Whether the client wants to hear of `change`: of lists always, of resources that it has
+  /// subscribed to, and of elicitations that it was asked to open.
+  [[nodiscard]] bool wants(const Change& change) const;
+  /// Keeps a change that the client could not be told of, once, as long as the client wants it.
+  void miss(const Change& change);
+  /// Removes the next change that is kept. Nothing if there is none.
+  std::optional<Change> take_missed();
 
   // --- requests of the client that are under way ---------------------------------------------
 
@@ -236,6 +248,8 @@ class Session {
     return *asked_;
   }
   void hand_over_call(const RequestId& request_id, Executor& loop, std::function<void()> cancel);
+  [[nodiscard]] bool wants_locked(const Change& change) const;
+  void forget_missed_locked(const Change& change);
   void forget_call(const RequestId& request_id);
   void forget_reader(std::uint64_t number);
   Streams& streams_locked();
@@ -254,6 +268,7 @@ class Session {
   bool ended_ = false;
   std::uint64_t last_number_ = 0;
   std::unique_ptr<Subscriptions> subscriptions_;  // null before the first
+  std::unique_ptr<MissedChanges> missed_;         // null before the first
   std::unique_ptr<Asked> asked_;                  // null before the first
   std::unique_ptr<SessionStorage> storage_;       // null before the first use
   std::unique_ptr<Streams> streams_;              // null before the first

@@ -193,7 +193,7 @@ TEST_F(SessionTest, LimitsTheBytesOfItsSubscriptions) {
 }
 
 TEST_F(SessionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
-  MemoryBudget budget(100'000);
+  MemoryBudget budget(200'000);
   ClientMemory clients(budget);
   const std::string uri(20'000, 'x');
   const auto subscribe = [&](Session& to, const std::string& uri_of) {
@@ -202,7 +202,7 @@ TEST_F(SessionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
   EXPECT_TRUE(subscribe(*session, "a" + uri));
   EXPECT_TRUE(subscribe(*session, "b" + uri));
   EXPECT_TRUE(subscribe(*session, "b" + uri));
-  EXPECT_GT(budget.used(), 40'000U);
+  EXPECT_GT(budget.used(), 80'000U) << "a change of each may wait";
   // The client gets no more memory in another session, but other clients do.
   Session second("t", session->principal(), newest_revision(Era::legacy), {});
   EXPECT_EQ(subscribe(second, "c" + uri).error().code, kLimitReached);
@@ -216,6 +216,34 @@ TEST_F(SessionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
   other.end();
   EXPECT_EQ(budget.used(), 0U);
   EXPECT_FALSE(subscribe(*session, "d"));
+}
+
+TEST_F(SessionTest, KeepsMissedChangesAsLongAsTheClientWantsThem) {
+  const auto taken = [this] {
+    std::string subjects;
+    while (const auto change = session->take_missed()) subjects += change->subject + ";";
+    return subjects;
+  };
+  const auto miss_all = [this] {
+    for (int twice = 0; twice < 2; ++twice) {
+      session->miss({.kind = Change::Kind::tools});
+      for (const char* uri : {"a", "b", "c"}) session->miss({Change::Kind::resource, uri});
+      session->miss({Change::Kind::elicitation, "first page"});
+    }
+  };
+  ASSERT_TRUE(session->subscribe("a") && session->subscribe("b"));
+  session->ask_to_open("first page");
+  miss_all();
+  EXPECT_EQ(taken(), "first page;;a;b;");
+  EXPECT_EQ(taken(), "");
+  miss_all();
+  session->unsubscribe("a");
+  for (std::size_t i = 0; i < Session::kMaxElicitations; ++i) session->ask_to_open("page");
+  EXPECT_EQ(taken(), ";b;");
+  miss_all();
+  session->end();
+  miss_all();
+  EXPECT_EQ(taken(), "");
 }
 
 TEST_F(SessionTest, RemembersTheNewestElicitations) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/http/http_types.hpp"
 #include "protocol/mirrored_headers.hpp"
+#include "protocol/negotiation.hpp"
 
 namespace sluice {
 

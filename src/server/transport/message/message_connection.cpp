@@ -127,14 +127,13 @@ class MessageConnection::Agreement final : public ChangeListener {
             const Revision& revision, const ClientDescription& client)
       : session(std::string(), principal, revision, client), connection_(std::move(connection)) {}
 
-  [[nodiscard]] bool wants(const Change& change) const override {
-    return sluice::wants(session, change);
-  }
+  [[nodiscard]] bool wants(const Change& change) const override { return session.wants(change); }
   void tell(const Change& change) override {
     const auto connection = connection_.lock();
     if (connection == nullptr) return;
     if (connection->blocked_) {
-      missed().add(change);
+      session.miss(change);
+      missed(*connection);
     } else {
       connection->send(message_of(change));
     }
@@ -146,13 +145,13 @@ class MessageConnection::Agreement final : public ChangeListener {
     if (!connection->blocked_) {
       connection->send(message);
     } else if (!state_of.empty()) {
-      missed().add(state_of, message);
+      missed(*connection).add(state_of, message);
     }
   }
   void tell_missed() {
     const auto connection = connection_.lock();
     if (connection == nullptr || missed_ == nullptr) return;
-    const bool all_sent = missed_->send([&connection](const std::string& message) {
+    const bool all_sent = missed_->send(session, [&connection](const std::string& message) {
       if (connection->blocked_) return false;
       connection->send(message);
       return true;
@@ -164,8 +163,11 @@ class MessageConnection::Agreement final : public ChangeListener {
   Session session;
 
  private:
-  MissedMessages& missed() {
-    if (missed_ == nullptr) missed_ = std::make_unique<MissedMessages>();
+  MissedMessages& missed(const MessageConnection& connection) {
+    if (missed_ == nullptr) {
+      missed_ = std::make_unique<MissedMessages>(
+          MemoryHold(connection.service_->memory_of(session.principal())));
+    }
     return *missed_;
   }
 
