@@ -57,7 +57,11 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
 }
 
 bool ChunkStream::offer(ChunkKind kind, std::string_view text) {
-  return !ended() && !paused_ && keep(kind, text);
+  if (ended() || paused_) return false;
+  if (keep(kind, text)) return true;
+  pause();
+  manager_->await_memory(*this);
+  return false;
 }
 
 bool ChunkStream::keep(ChunkKind kind, std::string_view text) {

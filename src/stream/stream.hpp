@@ -110,7 +110,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// meanwhile.
   bool append(ChunkKind kind, std::string_view text);
   /// The same for a chunk that may be left out: it is, and false is returned, if the stream has
-  /// ended, is paused, or has no memory for it.
+  /// ended or waits for on_writable(), or if there is no memory for the chunk. Without memory, the
+  /// stream waits, and on_writable() asks the producer to try again.
   bool offer(ChunkKind kind, std::string_view text);
   /// Passes everything appended so far to the readers now. Otherwise this happens at the end of the
   /// loop's turn. If readers are so many that some must wait for a later turn, those hear of it

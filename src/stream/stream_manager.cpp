@@ -248,7 +248,11 @@ void StreamManager::place(ChunkStream& stream) noexcept {
 }
 
 void StreamManager::on_paused(ChunkStream& stream) {
-  if (!stream.log_.share().is_short() || stream.awaits_memory_) return;
+  if (stream.log_.share().is_short()) await_memory(stream);
+}
+
+void StreamManager::await_memory(ChunkStream& stream) {
+  if (stream.awaits_memory_) return;
   if (retry_timer_ == 0) {
     retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
       retry_timer_ = 0;

@@ -125,6 +125,8 @@ class StreamManager {
   /// Called when a paused stream has no room. If the reason is a lack of memory, the stream is
   /// retried soon.
   void on_paused(ChunkStream& stream);
+  /// Retries a paused stream soon.
+  void await_memory(ChunkStream& stream);
   /// Called when a reader of the stream has come, gone or moved. The stream may now be easier or
   /// harder to evict, and may have memory to free. Without memory to note that, the stream keeps
   /// what it has until it expires.

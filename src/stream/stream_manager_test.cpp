@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/allocation_failure_test_support.hpp"
@@ -647,6 +648,37 @@ TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
   EXPECT_EQ(bench.streams->find(finished->id(), "alice").error().code, kStreamExpired);
   EXPECT_EQ(retaining->first(), retaining->next());
   EXPECT_FALSE(reader.dropped);
+}
+
+TEST(StreamMemory, WhatIsOfferedIsTriedAgainWhenThereIsSome) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  CountingProducer producer;
+  producer.drive(stream);
+  const std::string text(100'000, 'x');
+  bool fits = false;
+  producer.when_writable = [&] { fits = stream->offer(ChunkKind::text, text); };
+  MemoryShare& share = *stream->memory_share();
+  // Neither a share that is short of memory, nor one that only has too little for this chunk.
+  for (const std::size_t left : {0U, 50'000U}) {
+    MemoryBudget& budget = bench.policy.budget;
+    const std::size_t others = left == 0 ? 0 : budget.limit() - budget.used() - 2 * left;
+    budget.acquire_beyond_limit(others);
+    std::size_t taken = 0;
+    for (std::size_t step = 1U << 24U; left == 0 && step > 0; step /= 2) {
+      while (share.try_acquire(step)) taken += step;
+    }
+    ASSERT_EQ(share.is_short(), left == 0);
+    EXPECT_FALSE(stream->offer(ChunkKind::text, text));
+    bench.executor.advance(seconds(1));
+    EXPECT_FALSE(fits);
+    share.release(taken);
+    budget.release(others);
+    bench.executor.advance(seconds(1));
+    EXPECT_TRUE(std::exchange(fits, false));
+    stream->acknowledge(stream->next());
+  }
+  stream->finish();
 }
 
 TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {

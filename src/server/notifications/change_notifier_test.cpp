@@ -216,6 +216,23 @@ TEST_F(StandaloneStreamTest, OfEachStateTheLastMessageIsChargedOrLeftOut) {
   EXPECT_EQ(reader.text, "11112");
 }
 
+TEST_F(StandaloneStreamTest, WhatFindsNoMemoryComesWhenThereIsSome) {
+  const std::string uri = "test://" + std::string(7000, 'x');
+  ASSERT_TRUE(session->subscribe(uri, stream->memory_share()));
+  ReadingCursor reader(stream, 0);
+  std::size_t taken = 0;
+  for (std::size_t step = 1U << 20U; step > 0; step /= 2) {
+    while (stream->memory_share()->try_acquire(step)) taken += step;
+  }
+  changes.publish({Change::Kind::resource, uri});
+  bench.executor.advance(std::chrono::seconds(1));
+  EXPECT_EQ(reader.text, "");
+  stream->memory_share()->release(taken);
+  bench.executor.advance(std::chrono::seconds(1));
+  EXPECT_EQ(reader.text, message_of({Change::Kind::resource, uri}));
+  EXPECT_EQ(stream->producer(), nullptr);
+}
+
 TEST_F(StandaloneStreamTest, WhatDoesNotFitGoesWithTheSessionOrTheStream) {
   for (const bool shutdown : {false, true}) {
     const std::weak_ptr<StandaloneStream> writer = session->standalone_writer();
