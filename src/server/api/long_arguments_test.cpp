@@ -1,11 +1,14 @@
 // Long arguments are decoded on a worker, before the handler is called on its loop.
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -17,6 +20,11 @@ namespace sluice {
 namespace {
 
 using ::testing::HasSubstr;
+
+/// While a test sets this, decoding kHeld waits, at most for some seconds, and then resets it.
+std::atomic<bool> holds = false;
+std::atomic<bool> waits = false;
+constexpr int kHeld = 77;
 
 /// A number that knows on which thread it was decoded.
 struct Traced {
@@ -32,6 +40,14 @@ struct Codec<Traced> {
   static bool decode(const json::value& value, Traced& out, Decoder& decoder) {
     out.thread = std::this_thread::get_id();
     out.value = static_cast<int>(value.to_number<std::int64_t>());
+    if (out.value == kHeld) {
+      waits = true;
+      waits.notify_all();
+      for (int ms = 0; holds && ms < 5000; ++ms) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      holds = false;
+    }
     return out.value >= 0 || decoder.fail("is below 0");
   }
   static json::value encode(const Traced& traced, Encoder&) { return traced.value; }
@@ -59,17 +75,23 @@ class LongArgumentsTest : public ::testing::Test {
                 [](Numbers in, Call&) -> Task<std::string> { co_return seen(in); });
     server.tool("json", "",
                 [](json::object in) { return std::to_string(in.at("numbers").as_array().size()); });
-    auto started = start(server, http{.port = 0}, ServeOptions{.threads = 1});
+    server.tool("long", "", [](const Numbers&) { return std::string(100'000, 'x'); });
+    const http at{.port = 0,
+                  .keys = {{"alice", "key-of-alice-12345"}, {"bob", "key-of-bob-1234567"}}};
+    auto started = start(server, at, ServeOptions{.threads = 1});
     if (started) serving.emplace(*std::move(started));
   }
   void SetUp() override { ASSERT_TRUE(serving); }
 
-  std::string called(const std::string& tool, const std::string& numbers) {
+  std::string called(const std::string& tool, const std::string& numbers,
+                     std::string_view key = "key-of-alice-12345") {
     const std::string body = R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" +
                              tool + R"(","arguments":{"numbers":[)" + numbers + "]}}}";
     Peer peer(serving->port());
-    peer.send("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: " +
-              std::to_string(body.size()) + "\r\n\r\n" + body);
+    peer.send(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer " +
+        std::string(key) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+        body);
     return peer.rest();
   }
   static std::string many(std::size_t count, const std::string& last) {
@@ -96,6 +118,20 @@ TEST_F(LongArgumentsTest, WhatDoesNotFitIsRefusedInTheSameWords) {
     EXPECT_THAT(reply, HasSubstr("-32602")) << tool;
     EXPECT_THAT(reply, HasSubstr("arguments.numbers[49999]: is below 0")) << tool;
   }
+}
+
+TEST_F(LongArgumentsTest, OfOneClientHoldUpNeitherThoseOfAnotherNorAnyResult) {
+  holds = true;
+  waits = false;
+  std::string reply;
+  std::thread slow([&] { reply = called("immediate", many(50'000, std::to_string(kHeld))); });
+  waits.wait(false);
+  EXPECT_THAT(called("immediate", many(50'000, "7"), "key-of-bob-1234567"),
+              HasSubstr("50000 up to 7 elsewhere"));
+  EXPECT_THAT(called("long", ""), HasSubstr("xxx"));
+  EXPECT_TRUE(holds.exchange(false)) << "they were decoded before";
+  slow.join();
+  EXPECT_THAT(reply, HasSubstr("50000 up to 77 elsewhere"));
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace sluice {
 /// created for it, so no handler runs for a refused call. Belongs to its loop.
 class Calls {
  public:
-  /// `quota` is shared by all loops. `checkers` check and write long results; if null, that happens
+  /// `quota` is shared by all loops. `writers` check and write long results; if null, that happens
   /// on the loop. Both must outlive the calls.
-  Calls(StreamService& streams, ClientQuota& quota, WorkerPool* checkers = nullptr)
-      : streams_(&streams), quota_(&quota), checkers_(checkers), watch_(streams.executor()) {}
+  Calls(StreamService& streams, ClientQuota& quota, WorkerPool* writers = nullptr)
+      : streams_(&streams), quota_(&quota), writers_(writers), watch_(streams.executor()) {}
   /// Ends the calls that are under way, with kBusy.
   ~Calls();
   Calls(const Calls&) = delete;
@@ -57,7 +57,7 @@ class Calls {
   }
 
   [[nodiscard]] StreamService& streams() const { return *streams_; }
-  [[nodiscard]] WorkerPool* checkers() const { return checkers_; }
+  [[nodiscard]] WorkerPool* writers() const { return writers_; }
   /// Is told of all user code that runs on the loop.
   [[nodiscard]] TurnWatch& watch() { return watch_; }
 
@@ -70,7 +70,7 @@ class Calls {
 
   StreamService* streams_;
   ClientQuota* quota_;
-  WorkerPool* checkers_;
+  WorkerPool* writers_;
   TurnWatch watch_;
   std::vector<PendingRequest*> under_way_;
   const PendingRequest::Parameters* parameters_ = nullptr;  // of the request that begins now

@@ -386,13 +386,13 @@ CallAnswer PendingRequest::answer_of(const ToolResult& result) const {
 /// the result until then.
 void PendingRequest::write_later(CallAnswer answer, std::size_t bytes, LongResult::Write write) {
   MemoryHold held(memory());
-  if (calls_->checkers() == nullptr || !held.add(bytes)) {
+  if (calls_->writers() == nullptr || !held.add(bytes)) {
     return conclude(std::move(answer), write());
   }
   auto writing = std::make_unique<Writing>(shared_from_this(), std::move(answer),
                                            std::unique_ptr<LongResult>());
   writing->result = std::make_unique<LongResult>(
-      std::move(write), *calls_->checkers(), client_of(principal().id), executor(), std::move(held),
+      std::move(write), *calls_->writers(), client_of(principal().id), executor(), std::move(held),
       [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr || self->over_) return;

@@ -367,7 +367,7 @@ TEST_F(PendingRequestTest, AResultThatBreaksTheOutputSchemaIsAnError) {
   }
 }
 
-/// With a worker that checks long results.
+/// With a worker that checks and writes long results.
 class LongResultTest : public PendingRequestTest {
  protected:
   LongResultTest() {
@@ -383,7 +383,7 @@ class LongResultTest : public PendingRequestTest {
          })});
     bench.serve();
     bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
-                             *bench.tasks, bench.long_messages, checks);
+                             *bench.tasks, bench.long_messages, bench.checks, &workers);
     occupy_worker();
   }
   ~LongResultTest() override {
@@ -419,7 +419,6 @@ class LongResultTest : public PendingRequestTest {
   std::promise<void> go_on;
   bool is_free = false;
   WorkerPool workers{1, SIZE_MAX};
-  LongMessages checks{bench.executors[0], &workers, nullptr};
 };
 
 TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
@@ -523,7 +522,7 @@ TEST_F(LongResultTest, MayBeResourcesAndPrompts) {
     }
     bench.serve();
     bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
-                             *bench.tasks, bench.long_messages, checks);
+                             *bench.tasks, bench.long_messages, bench.checks, &workers);
     call_in_session();
     for (const bool is_resource : {true, false}) {
       EXPECT_EQ(is_resource ? bench.request("resources/read", R"("uri":"note://long")", caller)

@@ -33,7 +33,7 @@ class BatchTest : public ::testing::Test {
     service.emplace(bench.catalog, access, bench.sessions, bench.quota, *bench.changes,
                     *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0,
-                    nullptr, nullptr, &clients);
+                    nullptr, nullptr, nullptr, &clients);
   }
   ~BatchTest() override {
     bench.calls.clear();

@@ -44,11 +44,11 @@ std::unexpected<Error> no_skills() {
 
 Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
                        ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
-                       LongMessages& checks)
+                       LongMessages& checks, WorkerPool* writers)
     : catalog_(std::move(catalog)),
       first_catalog_(catalog_),
       streams_(&streams),
-      calls_(streams, quota, checks.workers()),
+      calls_(streams, quota, writers),
       changes_(&changes),
       tasks_(catalog_, calls_, tasks),
       long_messages_(&long_messages),
@@ -599,7 +599,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(
 std::shared_ptr<PendingRequest> Dispatcher::open_for_long(const Message& message,
                                                           const CompiledTool* tool,
                                                           RequestContext context, Caller& caller) {
-  if (checks_->workers() == nullptr) return nullptr;
+  if (calls_.writers() == nullptr) return nullptr;
   return open_call(message, tool, std::move(context), nullptr, caller, catalog_).value_or(nullptr);
 }
 

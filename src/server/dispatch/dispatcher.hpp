@@ -42,7 +42,7 @@ class Dispatcher {
   /// take long to check; its workers also check long results.
   Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
              ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
-             LongMessages& checks);
+             LongMessages& checks, WorkerPool* writers = nullptr);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;

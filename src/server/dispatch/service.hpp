@@ -18,15 +18,16 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  /// `parsers` is as for LongMessages. `checkers` check what takes long to check. They are other
-  /// workers, because that may take much longer than parsing. `buffers` has the clients' shares of
+  /// `parsers` is as for LongMessages. `checkers` check what takes long to check, `writers` check
+  /// and write long results. They are different workers, because checking may take much longer than
+  /// the rest: it runs code of the user. `buffers` has the clients' shares of
   /// the memory of all buffers and outlives this; null: there is no limit. Later catalogs
   /// (Dispatcher::take()) must have the same stream methods as `catalog`.
   Service(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& policy,
           SessionRegistry& open_sessions, ClientQuota& calls, ChangeNotifier& announced,
           TaskStore& tasks, std::vector<StreamShard> shards, std::size_t loop,
           WorkerPool* parsers = nullptr, WorkerPool* checkers = nullptr,
-          ClientMemory* buffers = nullptr)
+          WorkerPool* writers = nullptr, ClientMemory* buffers = nullptr)
       : first(catalog),
         access(&policy),
         sessions(&open_sessions),
@@ -35,7 +36,7 @@ struct Service {
         streams(catalog->definition(), std::move(shards), loop),
         long_messages(streams.executor(), parsers, buffers),
         checks(streams.executor(), checkers, buffers),
-        dispatcher(catalog, streams, calls, announced, tasks, long_messages, checks) {}
+        dispatcher(catalog, streams, calls, announced, tasks, long_messages, checks, writers) {}
 
   RefPtr<LoopCatalog> first;  // the one that the stream methods come from
   const AccessPolicy* access;

@@ -113,11 +113,12 @@ struct ServerHost::Loop {
   Loop(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& policy, SessionRegistry& sessions,
        ClientQuota& calls, ChangeNotifier& changes, TaskStore& tasks, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
-       WorkerPool& checkers, ClientMemory& memory, HttpEndpoint::Options options)
+       WorkerPool& checkers, WorkerPool& writers, ClientMemory& memory,
+       HttpEndpoint::Options options)
       : streams(&manager),
         access(policy),
         service(catalog, access, sessions, calls, changes, tasks, std::move(shards), index,
-                &parsers, &checkers, &memory),
+                &parsers, &checkers, &writers, &memory),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -152,8 +153,10 @@ struct ServerHost::State {
   ClientMemory client_buffers{connection_memory};
   ClientQuota calls;
   LoopPool pool;
-  WorkerPool parsers{1, SIZE_MAX};   // of long messages
-  WorkerPool checkers{1, SIZE_MAX};  // of long arguments and results
+  // Each has two threads, so that one client alone does not keep others waiting.
+  WorkerPool parsers{2, SIZE_MAX};   // of long messages
+  WorkerPool checkers{2, SIZE_MAX};  // of long arguments
+  WorkerPool writers{2, SIZE_MAX};   // of long results
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<ChangeNotifier> changes;
   std::unique_ptr<TaskStore> tasks;
@@ -262,7 +265,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     server.loops.push_back(std::make_unique<Loop>(
         server.for_loop(server.first, server.pool.loop(i)), server.access, server.sessions,
         server.calls, *server.changes, *server.tasks, *server.managers[i], shards, i,
-        server.parsers, server.checkers, server.client_buffers, endpoint));
+        server.parsers, server.checkers, server.writers, server.client_buffers, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }

@@ -405,7 +405,8 @@ TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient
   MemoryBudget memory{std::size_t{1} << 20U};
   ClientMemory clients{memory};
   Service counted(bench.catalog, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
-                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, &clients);
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, nullptr,
+                  &clients);
   connection = std::make_shared<MessageConnection>(counted, Principal{.id = "alice"}, encoder);
   connection->attach(output);
   const auto answer_all = [&] {
@@ -442,7 +443,8 @@ TEST_F(MessageConnectionTest, RequestsThatWaitDrawOnTheMemoryOfTheirClient) {
   MemoryBudget memory{std::size_t{1} << 20U};
   ClientMemory clients{memory};
   Service counted(bench.catalog, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
-                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, &clients);
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, nullptr,
+                  &clients);
   connection = std::make_shared<MessageConnection>(counted, Principal{.id = "alice"}, encoder);
   connection->attach(output);
   const std::string padding(4000, 'i');
