@@ -197,16 +197,12 @@ TEST_F(LlamaEngineLimits, RefusesWhatCanNeverBeServed) {
               HasSubstr("their tool_calls included"));
   for (const char* const arguments : {"", "[1]", "{", "{}{}"}) {
     EXPECT_THAT(refused_later(calls(1, arguments)),
-                HasSubstr("must be an object, or the JSON text of one"));
+                AllOf(HasSubstr("messages[0].tool_calls[0]"),
+                      HasSubstr("must be an object, or the JSON text of one")));
   }
-  const auto numbers = [](std::size_t count) {
-    std::string text = R"({"a":[0)";
-    for (std::size_t i = 1; i < count; ++i) text += ",0";
-    return text + "]}";
-  };
-  // The object, the name and the array count, too.
-  EXPECT_THAT(refused_later(calls(1, numbers(4093))), HasSubstr("the prompt is too long"));
-  EXPECT_THAT(refused_later(calls(1, numbers(4094))), HasSubstr("at most 4096 values and names"));
+  EXPECT_THAT(
+      refused_later(calls(1, R"({"a":)" + std::string(128, '[') + std::string(128, ']') + "}")),
+      AllOf(HasSubstr("messages[0].tool_calls[0]"), HasSubstr("at most 128 levels")));
   EXPECT_THAT(refused(changed([](R& r) { r.tools = std::string(300'000, ' '); })),
               HasSubstr("256 KiB"));
 }
@@ -224,7 +220,37 @@ TEST_F(LlamaEngineLimits, ManyValuesInTheArgumentsOfAllCallsAreRefused) {
     return start(request).sink->wait().error.value_or(Error{}).message;
   };
   EXPECT_THAT(error(64), HasSubstr("the prompt is too long"));
-  EXPECT_THAT(error(65), HasSubstr("those of all calls at most 65536"));
+  EXPECT_THAT(error(65), AllOf(HasSubstr("messages[0].tool_calls[64]"),
+                               HasSubstr("may have 65536 values and names")));
+}
+
+/// A template takes time for them that grows with the square of an object's size.
+TEST_F(LlamaEngineLimits, ManyMembersInToolsAndArgumentsTogetherAreRefused) {
+  LlamaOptions options = built_in_options();
+  options.context_tokens = 16384;
+  load(std::move(options));
+  const auto object = [](std::size_t members) {
+    std::string text;
+    for (std::size_t i = 0; i < members; ++i) text += ",\"" + std::to_string(i) + "\":1";
+    return "{" + text.substr(1) + "}";
+  };
+  const auto error = [&](const std::string& arguments, const std::string& extra) {
+    GenerationRequest request;
+    request.messages = {{.role = "assistant", .content = ""}};
+    request.messages[0].tool_calls = {{.id = "", .name = "f", .arguments = arguments}};
+    request.tools =
+        R"([{"name":"good"},{"name":"large","inputSchema":{"type":"object","x":[)" + extra + "]}}]";
+    request.max_tokens = 1;
+    return start(request).sink->wait().error.value_or(Error{}).message;
+  };
+  EXPECT_THAT(error(object(5000), object(1)),
+              AllOf(HasSubstr("messages[0].tool_calls[0]"), HasSubstr("too many members")));
+  EXPECT_THAT(
+      error("{}", object(5000)),
+      AllOf(HasSubstr("the tool \"large\" have too many members"), HasSubstr("smaller objects")));
+  EXPECT_THAT(error(object(2900), object(2900)), HasSubstr("\"large\" have too many members"));
+  EXPECT_THAT(error(object(2900), object(1)), Not(HasSubstr("too many members")));
+  EXPECT_THAT(error("{}", object(2900)), Not(HasSubstr("too many members")));
 }
 
 /// Requests that could keep the caller's or the engine's thread busy for very long.

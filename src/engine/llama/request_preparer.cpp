@@ -82,25 +82,29 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
   return invalid(std::move(message));
 }
 
-/// Checks the arguments of all calls, and writes them as compact JSON.
-Result<void> read_arguments(GenerationRequest& request) {
+/// Checks the arguments of all calls, writes them as compact JSON, and spends what their members
+/// cost.
+Result<void> read_arguments(GenerationRequest& request, MemberBudget& budget) {
   JsonParser parser;
   std::size_t left = RequestPreparer::kMaxValues;
-  for (ChatMessage& message : request.messages) {
-    for (ChatToolCall& call : message.tool_calls) {
-      const std::size_t most = std::min(left, RequestPreparer::kMaxCallValues);
-      const auto arguments = parser.parse(call.arguments, {}, most);
-      if (!arguments && parser.values() > most) {
-        return invalid(
-            "the arguments of a call in tool_calls must have at most 4096 values and names, and "
-            "those of all calls at most 65536");
+  for (std::size_t i = 0; i < request.messages.size(); ++i) {
+    std::vector<ChatToolCall>& calls = request.messages[i].tool_calls;
+    for (std::size_t j = 0; j < calls.size(); ++j) {
+      const std::string at = "the arguments of messages[" + std::to_string(i) + "].tool_calls[" +
+                             std::to_string(j) + "]";
+      const auto arguments = parser.parse(calls[j].arguments, {}, left);
+      if (!arguments && parser.values() > left) {
+        return invalid(at +
+                       " are too many: those of all calls together may have 65536 values and "
+                       "names; leave out calls or arguments");
       }
       if (!arguments || !arguments->is_object()) {
-        return invalid(
-            "the arguments of a call in tool_calls must be an object, or the JSON text of one");
+        return invalid(at + " must be an object, or the JSON text of one, of at most 128 levels" +
+                       (arguments ? "" : ": " + arguments.error().reason));
       }
       left -= parser.values();
-      call.arguments = to_json(*arguments);
+      if (auto spent = budget.spend(*arguments, at); !spent) return spent;
+      calls[j].arguments = to_json(*arguments);
     }
   }
   return {};
@@ -256,8 +260,11 @@ Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) cons
   const bool quick = is_quick(request);
   const LlamaGuard guard;
   try {
-    if (auto read = read_arguments(request); !read) return std::unexpected(std::move(read).error());
-    return translate(request, quick ? quick_format_ : format_);
+    MemberBudget budget;
+    if (auto read = read_arguments(request, budget); !read) {
+      return std::unexpected(std::move(read).error());
+    }
+    return translate(request, quick ? quick_format_ : format_, budget);
   } catch (const std::exception& error) {
     log_warning("the model failed to tokenize a prompt",
                 {{"error", std::string_view(error.what())}});
@@ -266,7 +273,8 @@ Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) cons
 }
 
 Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request,
-                                                   const ChatFormat& format) const {
+                                                   const ChatFormat& format,
+                                                   MemberBudget budget) const {
   PreparedRequest prepared;
   prepared.sampling = request.sampling;
   if (!prepared.sampling.temperature) prepared.sampling.temperature = temperature_;
@@ -276,7 +284,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
   std::optional<ChatPrompt> prompt;
   if (chat) {
-    auto rendered = format.render(request);
+    auto rendered = format.render(request, budget);
     if (!rendered) return std::unexpected(std::move(rendered).error());
     prompt = std::move(*rendered);
     text = std::move(prompt->text);

@@ -13,6 +13,7 @@
 #include "engine/engine.hpp"
 #include "engine/llama/answer/answer_reader.hpp"
 #include "engine/llama/model/chat_format.hpp"
+#include "engine/llama/model/member_budget.hpp"
 #include "engine/llama/model/token_pieces.hpp"
 #include "engine/llama/sampling/token_constraint.hpp"
 
@@ -35,10 +36,8 @@ class RequestPreparer {
   static constexpr std::size_t kMaxStopBytes = 1024;
   static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
   static constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
-  // Values, and names of members, in the arguments of calls. llama.cpp takes time in proportion to
-  // the square of an object's size.
-  static constexpr std::size_t kMaxCallValues = 4096;
-  static constexpr std::size_t kMaxValues = 65536;  // of all calls
+  // Values, and names of members, in the arguments of all calls.
+  static constexpr std::size_t kMaxValues = 65536;
 
   RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
 
@@ -56,7 +55,8 @@ class RequestPreparer {
 
  private:
   [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request,
-                                                  const ChatFormat& format) const;
+                                                  const ChatFormat& format,
+                                                  MemberBudget budget) const;
   [[nodiscard]] Result<Grammar> grammar_of(const GenerationRequest& request) const;
   [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text,
                                                           bool special) const;

@@ -33,7 +33,7 @@ std::string text_at(const json::object& object, std::string_view key) {
 }
 
 /// Converts tools from OpenAI's or MCP's form to the form that the template expects.
-Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
+Result<std::vector<common_chat_tool>> parse_tools(const std::string& text, MemberBudget& members) {
   auto parsed = parse_json(text);
   if (!parsed) {
     return fail(kInvalidParams, "tools must be JSON: " + parsed.error().message);
@@ -66,6 +66,10 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
       if (auto bounded = check_schema_bounds(*schema, "the tool \"" + tool.name + "\"", budget);
           !bounded) {
         return std::unexpected(std::move(bounded).error());
+      }
+      if (auto spent = members.spend(*schema, "the parameters of the tool \"" + tool.name + "\"");
+          !spent) {
+        return std::unexpected(std::move(spent).error());
       }
       tool.parameters = to_json(followable_schema(*schema, Inexpressible::passed_over).value());
     }
@@ -206,7 +210,7 @@ void ChatFormat::learn_marks(const llama_model* model) {
       common_chat_try_specialized_template(parsed, parsed.source(), generation).has_value();
 }
 
-Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
+Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBudget budget) const {
   const bool constrained = !request.json_schema.empty() || !request.grammar.empty();
   common_chat_templates_inputs inputs;
   for (const ChatMessage& message : request.messages) {
@@ -220,7 +224,7 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
   }
   if (request.messages.empty()) inputs.messages.push_back(chat_message("user", request.prompt));
   if (!request.tools.empty()) {
-    auto tools = parse_tools(request.tools);
+    auto tools = parse_tools(request.tools, budget);
     if (!tools) return std::unexpected(std::move(tools).error());
     inputs.tools = std::move(*tools);
   }

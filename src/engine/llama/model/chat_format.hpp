@@ -12,6 +12,7 @@
 #include "engine/engine.hpp"
 #include "engine/llama/answer/answer_reader.hpp"
 #include "engine/llama/grammar/grammar.hpp"
+#include "engine/llama/model/member_budget.hpp"
 
 namespace sluice {
 
@@ -41,9 +42,9 @@ class ChatFormat {
 
   /// Renders `request`: its messages, or its prompt as one user message, with its tools. A schema
   /// or grammar is not examined; its presence turns reasoning off. Errors: -32602 for messages that
-  /// the template refuses, for invalid tool definitions, and for tools whose parameters cannot be
-  /// followed. The error names the tool.
-  Result<ChatPrompt> render(const GenerationRequest& request) const;
+  /// the template refuses, for invalid tool definitions, for tools whose parameters cannot be
+  /// followed, and for those that exceed `budget`. The error names the tool.
+  Result<ChatPrompt> render(const GenerationRequest& request, MemberBudget budget = {}) const;
 
  private:
   void learn_marks(const llama_model* model);
