@@ -182,13 +182,17 @@ Outcome Dispatcher::response(const Message& message, Caller& caller, std::string
   return {.kind = Outcome::Kind::accepted};
 }
 
-void Dispatcher::notification(const Message& message, Session* session) {
-  if (session == nullptr || message.method != "notifications/cancelled") return;
-  const json::value* const id = params_of(message).if_contains("requestId");
-  if (id == nullptr) return;
-  if (const auto exact = exact_text(*id, message.text, {"params", "requestId"})) {
-    session->cancel_call(*exact);
+std::optional<RequestId> Dispatcher::cancelled_by(const Message& message) {
+  if (message.kind != MessageKind::notification || message.method != "notifications/cancelled") {
+    return std::nullopt;
   }
+  const json::value* const id = params_of(message).if_contains("requestId");
+  return id == nullptr ? std::nullopt : exact_text(*id, message.text, {"params", "requestId"});
+}
+
+void Dispatcher::notification(const Message& message, Session* session) {
+  if (session == nullptr) return;
+  if (const auto id = cancelled_by(message)) session->cancel_call(*id);
 }
 
 Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,

@@ -65,6 +65,9 @@ class Dispatcher {
   /// Appends to `out` the response to a text that is not a valid message.
   static Outcome reject(const MessageError& error, std::string& out);
 
+  /// The id of the request that `message` cancels, if it is a notification that does.
+  static std::optional<RequestId> cancelled_by(const Message& message);
+
  private:
   friend class RequestChain;
 

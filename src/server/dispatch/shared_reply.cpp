@@ -199,6 +199,7 @@ bool SharedReply::write(std::string_view block) {
     if (output_ == nullptr) return true;
   }
   writable_ = output_->write(block);
+  if (progress_task_) progress_task_();
   return writable_;
 }
 

@@ -69,8 +69,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   [[nodiscard]] std::size_t open_channels() const { return channels_.size(); }
   /// Whether the output takes more messages.
   [[nodiscard]] bool has_capacity() const { return writable_; }
-  /// Sets a task that runs each time a channel is answered or the output takes messages again,
-  /// until the end. It must not call back into this object.
+  /// Sets a task that runs each time a channel is answered or has sent another message, or the
+  /// output takes messages again, until the end. It must not call back into this object.
   void on_progress(Executor::Task task) { progress_task_ = std::move(task); }
 
  private:

@@ -196,6 +196,11 @@ void Session::forget_response(const RequestId& id) {
   asked_->expected.erase(found);
 }
 
+bool Session::awaits_response() const {
+  const std::lock_guard lock(mutex_);
+  return asked_ != nullptr && !asked_->expected.empty();
+}
+
 bool Session::on_response(const Message& message) {
   std::unordered_map<RequestId, Expected>::node_type expected;
   {

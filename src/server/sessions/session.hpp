@@ -136,6 +136,8 @@ class Session {
   [[nodiscard]] bool asked_to_open(std::string_view elicitation_id) const;
   /// Drops the answer for `id` without running it.
   void forget_response(const RequestId& id);
+  /// Whether an answer waits for its response.
+  [[nodiscard]] bool awaits_response() const;
   /// Passes a response to the answer that waits for it. Returns false if there is none.
   bool on_response(const Message& message);
 

@@ -1,5 +1,6 @@
 #include "server/transport/http/message_body.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/client.hpp"
@@ -76,8 +77,9 @@ void MessageBody::go_on() {
 bool MessageBody::handle_lines() {
   waiting_ = false;
   for (std::size_t taken = 0; exchange_->is_open(); ++taken) {
-    const bool is_held = !held_.empty() && !(held_.front().is_request && is_full());
-    if (long_ != nullptr || !reply_->has_capacity() || (!is_held && held_.size() >= kMaxHeld)) {
+    const bool is_held = !held_.empty() && (held_.front().id.empty() || !is_full());
+    if (long_ != nullptr || !reply_->has_capacity() ||
+        (!is_held && held_.size() >= kMaxHeld && !awaits_response())) {
       waiting_ = true;
       return false;
     }
@@ -126,31 +128,60 @@ void MessageBody::take(std::string_view text, bool was_held) {
     return;
   }
   const auto message = service_->parser.parse(text);
-  if (!was_held && must_hold(message)) {
-    hold(text, message->kind);
+  if (was_held) {
+    handle(message);
+  } else {
+    receive(message, text);
+  }
+}
+
+void MessageBody::receive(const std::expected<Message, MessageError>& message,
+                          std::string_view text) {
+  if (!message || message->kind == MessageKind::response) {
+    handle(message);
+  } else if (Dispatcher::cancelled_by(*message)) {
+    cancel_held(*message);
+    handle(message);
+  } else if (!held_.empty() || (message->kind == MessageKind::request && is_full())) {
+    hold(*message, text);
   } else {
     handle(message);
   }
 }
 
-bool MessageBody::must_hold(const std::expected<Message, MessageError>& message) const {
-  if (!message || message->kind == MessageKind::response) return false;
-  return !held_.empty() || (message->kind == MessageKind::request && is_full());
+void MessageBody::hold(const Message& message, std::string_view text) {
+  if (held_.size() < kMaxHeld) {
+    held_.push_back({std::string(text), message.id});
+    held_bytes_ += text.size();
+  } else if (message.id.empty()) {
+    handle(message);
+  } else {
+    std::string refusal;
+    append_error(refusal, message.id,
+                 {kBusy,
+                  "Too many requests of this body are unanswered, and some of them wait for the "
+                  "client's response; send the request again when they have been answered",
+                  {}});
+    reply_->respond(refusal, message.id);
+  }
 }
 
-void MessageBody::hold(std::string_view text, MessageKind kind) {
-  held_.push_back({std::string(text), kind == MessageKind::request});
-  held_bytes_ += text.size();
+void MessageBody::cancel_held(const Message& message) {
+  const auto session = find_session();
+  if (!session || *session == nullptr) return;
+  const auto found = std::ranges::find(held_, *Dispatcher::cancelled_by(message), &Held::id);
+  if (found == held_.end()) return;
+  held_bytes_ -= found->text.size();
+  held_.erase(found);
 }
 
 void MessageBody::handle_long() {
   const std::shared_ptr<MessageBody> keep = shared_from_this();
   const std::unique_ptr<LongMessage> parsed = std::move(long_);
-  const auto& message = parsed->message();
-  if (!long_was_held_ && must_hold(message)) {
-    hold(parsed->text(), message->kind);
+  if (long_was_held_) {
+    handle(parsed->message());
   } else {
-    handle(message);
+    receive(parsed->message(), parsed->text());
   }
   go_on();
 }
@@ -175,12 +206,23 @@ RetainedCaller MessageBody::keep() {
   return {std::shared_ptr<Caller>(shared_from_this(), this), &headers_};
 }
 
-Result<std::shared_ptr<Session>> MessageBody::session() {
+Result<std::shared_ptr<Session>> MessageBody::find_session() const {
   const std::string_view id = head_.get().header(KnownHeader::mcp_session_id);
   if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
-  session_ = service_->sessions->find(id, principal_.id);
-  if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
-  return session_;
+  std::shared_ptr<Session> session = service_->sessions->find(id, principal_.id);
+  if (session == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
+  return session;
+}
+
+bool MessageBody::awaits_response() const {
+  const auto session = find_session();
+  return session && *session != nullptr && (*session)->awaits_response();
+}
+
+Result<std::shared_ptr<Session>> MessageBody::session() {
+  Result<std::shared_ptr<Session>> session = find_session();
+  session_ = session.value_or(nullptr);
+  return session;
 }
 
 Result<void> MessageBody::begin_session(const Revision& /*revision*/,

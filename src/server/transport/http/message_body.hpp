@@ -40,7 +40,9 @@ class MessageBody final : public BodyHandler,
 
   /// With this many unanswered requests, no more are handled. The requests may be waiting for the
   /// client's responses, which may come behind others. So up to kMaxHeld messages are kept for
-  /// later, and what follows them is read.
+  /// later, and what follows them is read. While that many are kept, more is read only if the
+  /// server waits for a response of the client. Then further requests are refused, and further
+  /// notifications are handled before what is kept.
   static constexpr std::size_t kMaxOpen = 64;
   static constexpr std::size_t kMaxHeld = 64;
   /// The most lines that are handled before other tasks of the loop run.
@@ -50,7 +52,7 @@ class MessageBody final : public BodyHandler,
   /// A message that is kept for later.
   struct Held {
     std::string text;
-    bool is_request;
+    RequestId id;  // empty: a notification
   };
 
   // Caller
@@ -70,10 +72,14 @@ class MessageBody final : public BodyHandler,
   /// Handles a message, at once unless it is a long one.
   void take(std::string_view text, bool was_held);
   void handle(const std::expected<Message, MessageError>& message);
-  /// Whether a message that has just come is kept for later, so that it overtakes no other. Only
-  /// responses do.
-  [[nodiscard]] bool must_hold(const std::expected<Message, MessageError>& message) const;
-  void hold(std::string_view text, MessageKind kind);
+  /// Handles a message that has just come, or keeps it for later, so that it overtakes no other.
+  /// Only responses and cancellations do.
+  void receive(const std::expected<Message, MessageError>& message, std::string_view text);
+  void hold(const Message& message, std::string_view text);
+  /// Takes back the kept request that `message` cancels, if it is one of the same session.
+  void cancel_held(const Message& message);
+  [[nodiscard]] bool awaits_response() const;
+  [[nodiscard]] Result<std::shared_ptr<Session>> find_session() const;
   void handle_long();
   void go_on();
   /// Returns false if the request has failed for lack of memory.

@@ -193,11 +193,53 @@ TEST_F(MessageBodyTest, ResponsesAreReadBehindRequestsThatWait) {
   calls[0]->complete({.text = "done"});
   ASSERT_TRUE(peer.expect(pong("\"a\"")));
   calls[1]->complete({.text = "done"});
-  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 2; }));
-  EXPECT_TRUE(until([&] { return calls[MessageBody::kMaxOpen]->over(); }));
+  // A request that is cancelled while it waits is not begun.
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 1; }));
   for (const auto& call : calls) call->complete({.text = "done"});
   peer.send("0\r\n\r\n");
   EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("\"id\":\"c\","));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"b\",")));
+}
+
+TEST_F(MessageBodyTest, ResponsesAreReadBehindAnyNumberOfRequests) {
+  const std::string session = initialize("2025-06-18", R"({"roots":{}})");
+  Peer peer = begin(std::string(kLines) + session);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  for (std::size_t i = 0; i < MessageBody::kMaxHeld; ++i) many += ping_line("\"held\"");
+  peer.send(chunk(many + ping_line("\"more\"") +
+                  R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                  R"({"requestId":1}})"
+                  "\n"));
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  settle();
+  EXPECT_FALSE(calls[1]->over()) << "no more is read while nobody waits for it";
+  bool is_answered = false;
+  calls[0]->ask({{"roots", "roots/list", {}}},
+                [&](const Result<std::vector<json::value>>&) { is_answered = true; });
+  ASSERT_TRUE(peer.expect(R"("method":"roots/list"})"));
+  const std::size_t at = peer.taken.rfind("\"id\":") + 5;
+  const std::string id = peer.taken.substr(at, peer.taken.find(',', at) - at);
+  ASSERT_TRUE(peer.expect(R"({"jsonrpc":"2.0","id":"more","error":{"code":-31000)"));
+  ASSERT_TRUE(until([&] { return calls[1]->over(); }));
+  peer.send(chunk(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"roots":[]}})" + "\n"));
+  ASSERT_TRUE(until([&] { return is_answered; }));
+  for (const auto& call : calls) call->complete({.text = "done"});
+  peer.send("0\r\n\r\n");
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+}
+
+TEST_F(MessageBodyTest, CancellationsOvertakeRequestsThatWait) {
+  Peer peer = begin(std::string(kLines) + initialize("2025-06-18", "{}"));
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + ping_line("\"a\"") +
+                  R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                  R"({"requestId":7}})"
+                  "\n"));
+  EXPECT_TRUE(peer.expect(pong("\"a\"")));
+  EXPECT_TRUE(calls[7]->over());
 }
 
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
