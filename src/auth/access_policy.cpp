@@ -108,6 +108,10 @@ AccessPolicy::AccessPolicy(Options options)
       proxies_(std::move(options.proxies)),
       own_addresses_(std::make_shared<OwnAddresses>(SteadyClock().now())) {}
 
+const ApiKeys* AccessPolicy::keys() const {
+  return dynamic_cast<const ApiKeys*>(authenticator_.get());
+}
+
 bool AccessPolicy::host_allowed(std::string_view host_header) const {
   const std::string_view host = host_name(host_header);
   if (host.empty()) return false;

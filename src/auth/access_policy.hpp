@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <string>
@@ -13,6 +14,8 @@
 #include "sluice/authenticator.hpp"
 
 namespace sluice {
+
+class ApiKeys;
 
 /// Whether `host`, a name or an address without brackets, is this machine to itself alone:
 /// "localhost", what ends in ".localhost", 127.0.0.0/8 and ::1.
@@ -36,7 +39,12 @@ class AccessPolicy {
   void replace_authenticator(std::shared_ptr<Authenticator> authenticator) {
     authenticator_ = std::move(authenticator);
     asks_user_code_ = is_user_code(authenticator_.get());
+    ++replacements_;
   }
+  /// How often that has happened.
+  [[nodiscard]] std::uint32_t replacements() const { return replacements_; }
+  /// The authenticator, if callers are known by API keys; else null.
+  [[nodiscard]] const ApiKeys* keys() const;
 
   /// Whether the request is addressed to this server: by localhost, a loopback address, one of the
   /// machine's own addresses, or an allowed host. A rebound DNS name is none of them.
@@ -74,6 +82,7 @@ class AccessPolicy {
 
   std::shared_ptr<Authenticator> authenticator_;
   bool asks_user_code_;
+  std::uint32_t replacements_ = 0;
   std::vector<std::string> origins_;
   std::vector<std::string> hosts_;
   TrustedProxies proxies_;

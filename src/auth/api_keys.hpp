@@ -30,12 +30,19 @@ class ApiKeys final : public Authenticator {
 
   /// The name of the caller with `key`, or null.
   [[nodiscard]] const std::string* name_of(std::string_view key) const;
+  /// The digest of `key`, which proves that its sender had the key; empty if `key` is.
+  static std::string digest_of(std::string_view key);
+  /// The name of the caller whose key has this digest, or null.
+  [[nodiscard]] const std::string* name_of_digest(const std::string& digest) const;
   /// The name of the caller with the key in an Authorization header's value ("Bearer KEY"), or
   /// null.
   [[nodiscard]] const std::string* name_of_authorization(std::string_view value) const;
 
-  /// Returns the principal "key:" followed by the name of the key's caller. The key is in X-API-Key
-  /// or in Authorization.
+  /// The key in X-API-Key or in Authorization; empty if there is none, or if a field is repeated.
+  static std::string_view key_in(const RequestHead& head);
+  /// "key:" followed by the name of a key's caller.
+  static std::string principal_of(const std::string& name) { return "key:" + name; }
+  /// Returns the principal_of() the caller whose key is in `head`.
   std::expected<Principal, Refusal> authenticate(const RequestHead& head) override;
 
  private:

@@ -14,6 +14,7 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
     : service_(&service),
       exchange_(std::move(exchange)),
       principal_(std::move(principal)),
+      key_(*service.access, request),
       format_(format),
       max_line_(max_line),
       head_(request),
@@ -43,17 +44,21 @@ bool MessageBody::on_body(std::string_view bytes) {
 }
 
 /// Charges what is held of the request to the client's memory. If there is none left, the request
-/// fails. A reply that has begun cannot carry an error any more and is aborted.
+/// fails.
 bool MessageBody::draw() {
   if (hold_.hold(memory_, head_.size() + reader_.held_bytes() + held_bytes_)) return true;
+  break_off(503, kBusy,
+            "The server holds as much as it may (http.max_total_buffers); send less at once, or "
+            "try it again");
+  return false;
+}
+
+void MessageBody::break_off(int status, int code, std::string_view message) {
   const std::shared_ptr<MessageBody> keep = shared_from_this();
   if (exchange_->is_open() && !exchange_->is_streaming()) {
-    refuse(*exchange_, 503, kBusy,
-           "The server holds as much as it may (http.max_total_buffers); send less at once, or try "
-           "it again");
+    refuse(*exchange_, status, code, std::string(message));
   }
   reply_->abandon();
-  return false;
 }
 
 void MessageBody::on_body_end() {
@@ -187,6 +192,10 @@ void MessageBody::handle_long() {
 }
 
 void MessageBody::handle(const std::expected<Message, MessageError>& message) {
+  if (!key_.is_valid(principal_.id)) {
+    break_off(401, kInvalidRequest, KeptKey::kRemoved);
+    return;
+  }
   std::string response;
   session_ = nullptr;
   if (!message) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "auth/kept_key.hpp"
 #include "net/http/http_exchange.hpp"
 #include "net/lines/line_reader.hpp"
 #include "server/channel/reply_channel.hpp"
@@ -84,10 +85,13 @@ class MessageBody final : public BodyHandler,
   void go_on();
   /// Returns false if the request has failed for lack of memory.
   bool draw();
+  /// Refuses the request, or aborts its reply if that has begun: it cannot carry a refusal then.
+  void break_off(int status, int code, std::string_view message);
 
   Service* service_;
   HttpExchangePtr exchange_;
   Principal principal_;
+  KeptKey key_;
   HttpChannel::Format format_;
   std::size_t max_line_;
   RequestHeadCopy head_;

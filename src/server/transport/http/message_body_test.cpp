@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/dispatch/server_test_support.hpp"
 #include "server/transport/http/endpoint_test_support.hpp"
@@ -422,6 +423,31 @@ TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {
   Peer peer = begin(kLines);
   EXPECT_TRUE(peer.expect("HTTP/1.1 401 "));
   EXPECT_TRUE(peer.expect("}}"));
+}
+
+TEST_F(MessageBodyTest, EndsWithTheKeyOfItsCaller) {
+  require({{"ann", "key-of-ann"}, {"bob", "key-of-bob"}});
+  const std::string bobs = std::string(kLines) + "X-API-Key: key-of-bob\r\n";
+  Peer ann = begin(std::string(kLines) + "X-API-Key: key-of-ann\r\n");
+  Peer bob = begin(bobs);
+  bob.send(chunk(later("1")));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->emit("half");
+  ASSERT_TRUE(bob.expect("\"half\"}}\n"));
+  Peer late = begin(bobs);
+  settle();
+  policy->replace_authenticator(
+      std::make_shared<ApiKeys>(std::vector<std::pair<std::string, std::string>>{
+          {"ann", "key-of-ann"}, {"eve", "key-of-bob"}}));
+  ann.send(chunk(ping_line("2")));
+  EXPECT_TRUE(ann.expect(pong("2") + "\n"));
+  bob.send(chunk(later("3")));
+  EXPECT_TRUE(bob.expect_end());
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+  EXPECT_EQ(calls.size(), 1U);
+  late.send(chunk(ping_line("4")));
+  EXPECT_TRUE(late.expect("not valid any more"));
+  EXPECT_THAT(late.taken, StartsWith("HTTP/1.1 401 "));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/kept_key.hpp"
 #include "server/transport/message/message_connection.hpp"
 
 namespace sluice {
@@ -22,8 +23,8 @@ const PushedChunkEncoder& frame_encoder() {
 /// One WebSocket as the transport of a MessageConnection.
 class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
  public:
-  explicit WebSocketMessages(std::shared_ptr<MessageConnection> connection)
-      : connection_(std::move(connection)) {}
+  WebSocketMessages(std::shared_ptr<MessageConnection> connection, KeptKey key)
+      : connection_(std::move(connection)), key_(std::move(key)) {}
 
   void open(WebSocketSessionPtr session) {
     session_ = std::move(session);
@@ -32,10 +33,12 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
 
   // WebSocketHandler
   bool on_message(std::string_view text) override {
+    if (ends_without_key()) return true;
     Executor::Task handled = when_handled();
     return connection_->on_message(text, handled);
   }
   bool on_kept_message(std::string text) override {
+    if (ends_without_key()) return true;
     Executor::Task handled = when_handled();
     return connection_->on_kept_message(std::move(text), handled);
   }
@@ -50,11 +53,19 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
   bool push_framed(std::string_view messages) override { return session_->push_frames(messages); }
 
  private:
+  /// Closes the connection if its caller's key has been removed. Returns whether it has.
+  bool ends_without_key() {
+    if (key_.is_valid(connection_->principal().id)) return false;
+    static constexpr int kPolicyViolation = 1008;
+    session_->close(kPolicyViolation, KeptKey::kRemoved);
+    return true;
+  }
   Executor::Task when_handled() {
     return [this] { session_->resume_input(); };
   }
 
   std::shared_ptr<MessageConnection> connection_;
+  KeptKey key_;
   WebSocketSessionPtr session_;
 };
 
@@ -63,8 +74,9 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
 void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
                              const WebSocketOptions& options, const Principal& principal,
                              std::vector<RequestField> fields) {
-  auto handler = std::make_unique<WebSocketMessages>(std::make_shared<MessageConnection>(
-      *service_, principal, frame_encoder(), std::move(fields)));
+  auto handler = std::make_unique<WebSocketMessages>(
+      std::make_shared<MessageConnection>(*service_, principal, frame_encoder(), std::move(fields)),
+      KeptKey(*service_->access, request));
   WebSocketMessages* const opened = handler.get();
   WebSocketOptions chosen = options;
   // Clients that offer subprotocols refuse a server that takes none of them.

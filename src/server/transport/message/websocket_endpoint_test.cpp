@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/transport/http/endpoint_test_support.hpp"
 
@@ -177,6 +180,20 @@ TEST_F(WebSocketEndpointTest, RequestsWaitInTheMiddleware) {
   EXPECT_EQ(quota.in_use(), 0U);
   asked[0].succeed(true);
   settle();
+}
+
+TEST_F(WebSocketEndpointTest, EndsWithTheKeyOfItsCaller) {
+  require({{"ann", "key-of-ann"}, {"bob", "key-of-bob"}});
+  Peer ann = open("X-API-Key: key-of-ann\r\n");
+  Peer bob = open("Authorization: Bearer key-of-bob\r\n");
+  policy->replace_authenticator(std::make_shared<ApiKeys>(
+      std::vector<std::pair<std::string, std::string>>{{"ann", "key-of-ann"}, {"bob", "another"}}));
+  ann.send(request("1", "ping", ""));
+  EXPECT_TRUE(ann.expect(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
+  bob.send(request("2", "run", R"("stream":true)"));
+  EXPECT_TRUE(bob.expect("The API key of this connection is not valid any more"));
+  EXPECT_THAT(bob.taken, HasSubstr("\x03\xF0"));  // 1008
+  EXPECT_TRUE(runs.empty());
 }
 
 }  // namespace
