@@ -16,6 +16,12 @@ void refuse_unknown(HttpExchange& exchange) {
          "Session not found; it ends with its event stream: begin another with GET /sse");
 }
 
+void refuse_without_sessions(HttpExchange& exchange) {
+  refuse(exchange, 405, kInvalidRequest,
+         "There are no sessions here; POST messages to the path of MCP, such as /mcp",
+         {{"Allow", "OPTIONS"}});
+}
+
 /// A posted message that is to be answered: with 202 when it has been handled, with 404 if this is
 /// destroyed before, because its session has ended then.
 class Posted {
@@ -62,9 +68,7 @@ class Posted {
 void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
                               const Principal& principal) {
   if (!sessions_->enabled()) {
-    refuse(*exchange, 405, kInvalidRequest,
-           "There are no sessions here; POST messages to the path of MCP, such as /mcp",
-           {{"Allow", "OPTIONS"}});
+    refuse_without_sessions(*exchange);
     return;
   }
   if (!accepts(request, "text/event-stream", "text/*")) {
@@ -89,6 +93,10 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
 
 void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchange,
                               const std::string& principal) {
+  if (!sessions_->enabled()) {
+    refuse_without_sessions(*exchange);
+    return;
+  }
   const std::string_view id = request.query_parameter("sessionId");
   if (id.data() == nullptr) {
     refuse(*exchange, 400, kInvalidRequest,

@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -165,6 +166,8 @@ TEST_F(SseSessionEndpointTest, WhoHasSeveralEndsOneForWhoHasNone) {
 TEST_F(SseSessionEndpointTest, ThereAreNoneWhereThereAreNoSessions) {
   session_limits.max_sessions = 0;
   EXPECT_THAT(ask(get("/sse")), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask(post("/messages?sessionId=x", kPing)),
+              AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("There are no sessions here")));
 }
 
 TEST_F(SseSessionEndpointTest, AtTheEndOfTheServerWhatIsUnderWayIsAnsweredFirst) {
