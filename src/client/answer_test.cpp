@@ -400,14 +400,37 @@ TEST_F(AnswerTest, WsAcknowledgesInAPauseForAServerThatKeepsFewChunks) {
   machine->on_timer();  // no pause: a chunk came after the first one
   EXPECT_THAT(port.texts, IsEmpty());
   EXPECT_THAT(port.timers, SizeIs(2));
-  machine->on_timer();
-  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 2}}));
-  EXPECT_THAT(port.timers, SizeIs(2));
   machine->on_message(pushed(chunk(2, "c")));
+  machine->on_message(pushed(chunk(3, "d")));
+  machine->on_timer();
   EXPECT_THAT(port.timers, SizeIs(3));
+  machine->on_timer();
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 4}}));
+  EXPECT_THAT(port.timers, SizeIs(3));
+  machine->on_message(pushed(chunk(4, "e")));
+  EXPECT_THAT(port.timers, SizeIs(4));
   machine->on_lost({1006, "lost"});
   machine->on_timer();
   EXPECT_THAT(port.opened, SizeIs(2));
+}
+
+TEST_F(AnswerTest, WsAcknowledgesInTimeOnceItKnowsThatTheServerKeepsFewChunks) {
+  start(AnswerVia::ws);
+  machine->on_open();
+  take_text();
+  machine->on_message(started_reply());
+  for (int i = 0; i < 8; ++i) machine->on_message(pushed(chunk(i, "x")));
+  machine->on_timer();
+  machine->on_timer();
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 8}}));
+  for (int i = 8; i < 12; ++i) machine->on_message(pushed(chunk(i, "x")));
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 12}}));
+  machine->on_message(pushed(chunk(12, "x")));
+  machine->on_timer();
+  machine->on_timer();
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 13}}));
+  machine->on_message(pushed(chunk(13, "x")));
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 14}}));
 }
 
 TEST_F(AnswerTest, WsSubscribesAgainFromTheNextChunk) {

@@ -1,5 +1,6 @@
 #include "client/ws_answer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,9 +11,6 @@
 namespace sluice {
 namespace {
 
-/// How many chunks may be unacknowledged, and after how many to send an acknowledgement.
-constexpr std::uint64_t kWindow = 1024;
-constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
 /// If no chunk comes for this long, the server may be waiting for room: it may keep fewer chunks
 /// than are acknowledged at once.
 constexpr auto kPause = std::chrono::milliseconds(100);
@@ -75,7 +73,7 @@ void WsAnswer::on_message(std::string_view text) {
   const json::value* id = params->get_object().if_contains("stream_id");
   if (id == nullptr || !id->is_string() || id->get_string() != stream_id()) return;
   if (!take_chunk(params->get_object())) return;
-  if (next_seq() - acknowledged_ >= kAcknowledgeEvery) {
+  if (next_seq() - acknowledged_ >= acknowledge_every_) {
     acknowledge();
   } else if (!awaits_pause_) {
     await_pause();
@@ -96,6 +94,8 @@ void WsAnswer::on_timer() {
   awaits_pause_ = false;
   if (next_seq() == acknowledged_) return;
   if (next_seq() == next_before_pause_) {
+    // The next acknowledgements come in time for a server that keeps no more chunks than this.
+    acknowledge_every_ = std::max<std::uint64_t>(1, (next_seq() - acknowledged_) / 2);
     acknowledge();
   } else {
     await_pause();

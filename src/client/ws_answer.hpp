@@ -8,7 +8,8 @@
 namespace sluice {
 
 /// Receives an answer that is pushed over a WebSocket. It acknowledges received chunks from time to
-/// time and in pauses; the server keeps the others, in case a lost connection swallowed them.
+/// time and in pauses; the server keeps the others, in case a lost connection swallowed them. After
+/// a pause it acknowledges more often, because the server may have no room for more chunks.
 class WsAnswer final : public StreamAnswer {
  public:
   using StreamAnswer::StreamAnswer;
@@ -27,14 +28,18 @@ class WsAnswer final : public StreamAnswer {
   void abort() override;
 
  private:
+  /// How many chunks may be unacknowledged.
+  static constexpr std::uint64_t kWindow = 1024;
+
   void take_response(const json::object& message);
   void acknowledge();
   void await_pause();
 
   bool open_ = false;
-  bool awaits_pause_ = false;            // the timer runs
-  std::int64_t awaited_ = 0;             // id of the run or subscribe request in progress
-  std::uint64_t acknowledged_ = 0;       // the seq of the last ack sent
+  bool awaits_pause_ = false;       // the timer runs
+  std::int64_t awaited_ = 0;        // id of the run or subscribe request in progress
+  std::uint64_t acknowledged_ = 0;  // the seq of the last ack sent
+  std::uint64_t acknowledge_every_ = kWindow / 4;
   std::uint64_t next_before_pause_ = 0;  // next_seq() when the timer was set
 };
 
