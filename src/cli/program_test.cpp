@@ -138,6 +138,9 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
             "--key: a key has"},
            {{"chat", "--url", "https://127.0.0.1:1", "--ca", "/nonexistent", "hi"},
             "sluice: Cannot use the CA file /nonexistent: No such file or directory"},
+           {{"serve", "--stdio=maybe"}, "--stdio takes no value other than true or false"},
+           {{"chat", "--url", "http://a", "--url", "http://b", "hi"},
+            "--url is given more than once; see sluice chat --help"},
            {{"-V"}, "there is no option -V; see sluice --help"},
            {{"serve", "--api-kye=alice=secret"}, "no option --api-kye; did you mean --api-key?"}}) {
     const Outcome outcome = run(arguments);

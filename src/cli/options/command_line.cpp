@@ -104,6 +104,21 @@ std::optional<std::string_view> option_without_value(std::span<const char* const
   return std::nullopt;
 }
 
+/// The first flag of `command` that is given with another value than true or false.
+std::optional<std::string> flag_with_value(const CLI::App& command,
+                                           std::span<const char* const> arguments) {
+  for (const std::string_view argument : arguments) {
+    if (argument == "--") break;
+    const std::string name(argument.substr(0, argument.find('=')));
+    if (!name.starts_with('-') || name.size() == argument.size()) continue;
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    const std::string_view value = argument.substr(name.size() + 1);
+    const bool is_flag = option != nullptr && option->get_items_expected_max() == 0;
+    if (is_flag && value != "true" && value != "false") return name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Subcommand::add_flag(const std::string& names, bool& value, const OptionHelp& help) {
@@ -176,7 +191,9 @@ int CommandLine::run(int argc, const char* const* argv) {
     return kExitUsage;
   } catch (const std::invalid_argument&) {
     // CLI11 throws this for `--flag=value` and does not handle it itself.
-    std::cerr << app_->get_name() << ": a flag takes no value other than true or false\n";
+    std::cerr << app_->get_name() << ": "
+              << flag_with_value(chosen_app(), arguments).value_or("a flag")
+              << " takes no value other than true or false\n";
     return kExitUsage;
   }
   return chosen_();
@@ -225,6 +242,10 @@ std::string CommandLine::explain(const CLI::ParseError& error) const {
     return "give a command: " + names + "; " + help;
   }
   std::string message = error.what();
+  // "--url: At Most 1 required but received 2"
+  if (message.contains("At Most 1 required")) {
+    message = message.substr(0, message.find(':')) + " is given more than once";
+  }
   // "--top-k: 1 required N missing"
   if (message.ends_with(" missing"))
     message = message.substr(0, message.find(':')) + " needs a value";
