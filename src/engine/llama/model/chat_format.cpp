@@ -21,9 +21,11 @@ namespace {
 constexpr std::size_t kMaxTools = 128;
 constexpr std::size_t kLargeTemplate = 4096;  // bytes
 
-/// Whether `name` can be part of a prompt and a grammar.
+/// Whether `name` can be part of a prompt and a grammar, and come back in a call: llama.cpp trims
+/// the names of calls.
 bool is_tool_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxToolName &&
+  return !name.empty() && name.size() <= kMaxToolName && name.front() != ' ' &&
+         name.back() != ' ' &&
          std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
 }
 
@@ -58,7 +60,8 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text, Membe
     if (!is_tool_name(tool.name)) {
       return fail(
           kInvalidParams,
-          "each tool in tools must have a name of 1 to 256 bytes without control characters");
+          "each tool in tools must have a name of 1 to 256 bytes, without control characters "
+          "and without spaces at its ends");
     }
     for (const std::string_view key : {"parameters", "inputSchema"}) {
       const json::value* const schema = definition->if_contains(key);

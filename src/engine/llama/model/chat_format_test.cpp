@@ -236,7 +236,8 @@ TEST(ChatFormat, ToolsMayReferToTheirWholeSchemaAndToOthers) {
 TEST(ChatFormat, RefusesWhatIsNoTool) {
   const Fixture format(kTools);
   for (const std::string_view tools :
-       {"{}", "[1]", "[{}]", "[", R"([{"name":7}])", R"([{"name":"a\u0000"}])"}) {
+       {"{}", "[1]", "[{}]", "[", R"([{"name":7}])", R"([{"name":"a\u0000"}])", R"([{"name":" "}])",
+        R"([{"name":"a "}])"}) {
     GenerationRequest request = ask("Hi");
     request.tools = tools;
     const auto prompt = format->render(request);

@@ -43,17 +43,21 @@ std::string printable(std::string_view bytes) {
   return out;
 }
 
-std::string mebibytes(std::uint64_t bytes) {
+/// In MiB, or for small files in bytes, so that two sizes that differ do not look the same.
+std::string size_text(std::uint64_t bytes, bool in_mebibytes) {
   std::string out;
-  append_number(out, bytes >> 20U);
+  append_number(out, in_mebibytes ? bytes >> 20U : bytes);
+  if (!in_mebibytes) return out + " bytes";
   out += '.';
   append_number(out, ((bytes & 0xFFFFFU) * 10) >> 20U);
   return out + " MiB";
 }
 
 [[noreturn]] void truncated(std::uint64_t needs, std::uint64_t has) {
-  throw Fault{ModelFault::truncated, "the model file is incomplete: it has " + mebibytes(has) +
-                                         " and needs at least " + mebibytes(needs) +
+  const bool in_mebibytes = has >= (1U << 20U);
+  throw Fault{ModelFault::truncated, "the model file is incomplete: it has " +
+                                         size_text(has, in_mebibytes) + " and needs at least " +
+                                         size_text(needs, in_mebibytes) +
                                          "; was its download interrupted?"};
 }
 

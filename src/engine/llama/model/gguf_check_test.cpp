@@ -78,6 +78,7 @@ TEST(CheckGguf, EveryTruncationIsNoticed) {
     EXPECT_EQ(fault(whole.substr(0, length)), ModelFault::truncated) << length;
   }
   EXPECT_EQ(fault(whole.substr(0, data_end)), ModelFault::none);
+  EXPECT_THAT(check(whole.substr(0, 100)).error().message, HasSubstr("it has 100 bytes and needs"));
 }
 
 TEST(CheckGguf, RefusesCountsThatCannotBe) {
