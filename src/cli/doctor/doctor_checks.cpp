@@ -159,7 +159,13 @@ void check_log(Checks& out, const ServeConfig& config) {
       ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   int failed = file.get() < 0 ? errno : 0;
   if (failed == ENOENT) {
-    const std::string folder = std::filesystem::path(path).parent_path();
+    // It is created when the server starts, or what it links to is.
+    std::error_code error;
+    std::filesystem::path created = path;
+    if (const auto target = std::filesystem::read_symlink(path, error); !error) {
+      created = created.parent_path() / target;
+    }
+    const std::string folder = created.parent_path();
     failed = ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   }
   if (failed == 0) {

@@ -50,6 +50,10 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
         "Use a smaller or more quantized model, or free some memory");
     return;
   }
+  if (const auto fits = check_context(config); !fits) {
+    add(Status::fail, fits.error().message, "Give a smaller --context or fewer --slots");
+    return;
+  }
   add(Status::ok, finding, "");
 }
 

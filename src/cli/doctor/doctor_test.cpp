@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +80,16 @@ std::string gguf() {
 TEST_F(DoctorTest, AGoodModelIsOk) {
   EXPECT_EQ(model_status(write("m.gguf", gguf())), Status::ok);
   EXPECT_THAT(only().finding, HasSubstr("2 tensors"));
+}
+
+TEST_F(DoctorTest, TheContextMustFitIntoMemory) {
+  const std::string model = SLUICE_SOURCE_DIR "/models/sluice-tiny.gguf";
+  config.engine.slots = 4;
+  config.engine.context = 1024;
+  EXPECT_EQ(model_status(model), Status::ok);
+  config.engine.context = 100'000'000;
+  EXPECT_EQ(model_status(model), Status::fail);
+  EXPECT_THAT(only().finding, HasSubstr("4 slots"));
 }
 
 TEST_F(DoctorTest, ABadModelFailsAndSaysWhy) {
@@ -216,7 +227,14 @@ TEST_F(DoctorTest, TheLogFileMustBeWritable) {
   check_log(checks, config);
   EXPECT_EQ(only().status, Status::ok);
   EXPECT_NE(::access(config.log.file.c_str(), F_OK), 0) << "the check leaves nothing behind";
-  for (const std::string& path : {directory_.path(), directory_.path("none/log")}) {
+  std::filesystem::create_symlink("later", directory_.path("good"));
+  std::filesystem::create_symlink("none/later", directory_.path("dangling"));
+  checks.clear();
+  config.log.file = directory_.path("good");
+  check_log(checks, config);
+  EXPECT_EQ(only().status, Status::ok);
+  for (const std::string& path :
+       {directory_.path(), directory_.path("none/log"), directory_.path("dangling")}) {
     checks.clear();
     config.log.file = path;
     check_log(checks, config);

@@ -40,12 +40,9 @@ void log_model_state(const ModelState& state) {
   }
 }
 
-Result<EngineHandle> llama_engine(const ServeConfig& config) {
+LlamaOptions llama_options(const ServeConfig& config) {
   LlamaOptions options;
   options.model_path = config.engine.model.empty() ? built_in_model() : config.engine.model;
-  if (options.model_path.empty()) {
-    return fail(kExitUsage, "No model: give one with --model FILE.gguf, or use --engine synthetic");
-  }
   options.slots = config.engine.slots;
   options.context_tokens = config.engine.context;
   options.threads = config.engine.threads;
@@ -53,6 +50,14 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
   options.gpu_layers = config.engine.gpu_layers;
   options.max_queue = config.engine.queue;
   options.share_prefixes = config.engine.share_prefixes;
+  return options;
+}
+
+Result<EngineHandle> llama_engine(const ServeConfig& config) {
+  LlamaOptions options = llama_options(config);
+  if (options.model_path.empty()) {
+    return fail(kExitUsage, "No model: give one with --model FILE.gguf, or use --engine synthetic");
+  }
   options.on_model_state = log_model_state;
   std::unique_ptr<LlamaEngine> engine = make_llama_engine(std::move(options));
   LlamaEngine* const llama = engine.get();
@@ -116,6 +121,15 @@ Result<std::uint64_t> check_model_file([[maybe_unused]] const std::string& path)
 #else
   return fail(kExitUsage, kNoLlama);
 #endif
+}
+
+Result<void> check_context([[maybe_unused]] const ServeConfig& config) {
+#if SLUICE_WITH_LLAMA
+  if (const auto fits = check_llama_context(llama_options(config)); !fits) {
+    return fail(kExitFailure, fits.error().message);
+  }
+#endif
+  return {};
 }
 
 Result<EngineHandle> make_engine(const ServeConfig& config) {

@@ -32,6 +32,10 @@ Result<void> check_backend(const ServeConfig& config);
 /// Errors name the file.
 Result<std::uint64_t> check_model_file(const std::string& path);
 
+/// Checks that there is memory for the context that `config` asks for, as make_engine()'s engine
+/// does when it loads the model.
+Result<void> check_context(const ServeConfig& config);
+
 /// The path of the tiny model that runs when no model is named: the file installed with the
 /// program, or the one in the build tree. Empty if there is none.
 std::string built_in_model();

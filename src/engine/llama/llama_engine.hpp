@@ -82,4 +82,8 @@ std::vector<std::string> llama_devices();
 /// are.
 Result<void> check_llama_device(const std::string& backend);
 
+/// Whether there is memory for the context of `options`. Reads of the model only what describes it.
+/// The error is that of loading the model. All other faults of the file are passed over.
+Result<void> check_llama_context(const LlamaOptions& options);
+
 }  // namespace sluice

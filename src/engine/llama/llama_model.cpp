@@ -103,9 +103,18 @@ bool has_device() {
   return false;
 }
 
+std::uint32_t slots_of(const LlamaOptions& options) {
+  return std::clamp<std::uint32_t>(options.slots, 1,
+                                   static_cast<std::uint32_t>(llama_max_parallel_sequences()));
+}
+
+bool runs_on_cpu(const LlamaOptions& options) {
+  return options.backend == "cpu" || options.gpu_layers == 0 || !has_device();
+}
+
 /// The most tokens that one sequence may have: as many as requested, or as fit.
-Result<std::uint32_t> context_size(const LlamaOptions& options, std::uint32_t slots,
-                                   const llama_model* model, bool on_cpu) {
+Result<std::uint32_t> context_size(const LlamaOptions& options, const llama_model* model) {
+  const std::uint32_t slots = slots_of(options);
   const std::uint64_t trained =
       static_cast<std::uint64_t>(std::max(llama_model_n_ctx_train(model), 1));
   const std::uint64_t wanted = options.context_tokens != 0 ? options.context_tokens : trained;
@@ -119,7 +128,7 @@ Result<std::uint32_t> context_size(const LlamaOptions& options, std::uint32_t sl
                                              number(slots) +
                                              " slots is too large; use fewer of either");
   }
-  if (!on_cpu) return static_cast<std::uint32_t>(wanted);
+  if (!runs_on_cpu(options)) return static_cast<std::uint32_t>(wanted);
   const std::uint64_t each = std::max<std::uint64_t>(bytes_per_token(model) * slots, 1);
   const std::uint64_t available = available_memory();
   if (options.context_tokens == 0) {
@@ -224,11 +233,10 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
   if (auto kind = check_kind(loaded.model.get()); !kind) {
     return std::unexpected(std::move(kind).error());
   }
-  loaded.slots = std::clamp<std::uint32_t>(
-      options.slots, 1, static_cast<std::uint32_t>(llama_max_parallel_sequences()));
+  loaded.slots = slots_of(options);
   loaded.batch_tokens = std::clamp<std::uint32_t>(options.batch_tokens, 16, 8192);
-  const bool on_cpu = options.backend == "cpu" || options.gpu_layers == 0 || !has_device();
-  const auto context_tokens = context_size(options, loaded.slots, loaded.model.get(), on_cpu);
+  const bool on_cpu = runs_on_cpu(options);
+  const auto context_tokens = context_size(options, loaded.model.get());
   if (!context_tokens) return std::unexpected(context_tokens.error());
 
   const bool tiny = llama_model_n_params(loaded.model.get()) < kTinyModel;
@@ -303,6 +311,27 @@ Result<void> check_llama_device(const std::string& backend) {
   initialize_llama();
   if (auto devices = choose_devices(backend); !devices) {
     return std::unexpected(std::move(devices).error());
+  }
+  return {};
+}
+
+Result<void> check_llama_context(const LlamaOptions& options) {
+  if (!check_cpu(cpu_features())) return {};
+  initialize_llama();
+  const LlamaGuard guard;
+  try {
+    llama_model_params params = llama_model_default_params();
+    params.no_alloc = true;
+    params.load_mode = LLAMA_LOAD_MODE_NONE;
+    params.n_gpu_layers = 0;
+    const std::unique_ptr<llama_model, LlamaDeleter> model(
+        llama_model_load_from_file(options.model_path.c_str(), params));
+    if (model == nullptr) return {};
+    if (const auto size = context_size(options, model.get()); !size) {
+      return std::unexpected(size.error());
+    }
+  } catch (const std::exception&) {
+    // Loading the model tells.
   }
   return {};
 }
