@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -25,6 +26,9 @@ using ::testing::HasSubstr;
 std::atomic<bool> holds = false;
 std::atomic<bool> waits = false;
 constexpr int kHeld = 77;
+/// Decoding kStopping stops this server, which it may not.
+std::atomic<Serving*> stopped = nullptr;
+constexpr int kStopping = 78;
 
 /// A number that knows on which thread it was decoded.
 struct Traced {
@@ -47,6 +51,13 @@ struct Codec<Traced> {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
       holds = false;
+    }
+    if (out.value == kStopping) {
+      try {
+        stopped.load()->stop();
+      } catch (const std::logic_error&) {
+        return decoder.fail("stops its own server");
+      }
     }
     return out.value >= 0 || decoder.fail("is below 0");
   }
@@ -117,6 +128,14 @@ TEST_F(LongArgumentsTest, WhatDoesNotFitIsRefusedInTheSameWords) {
     const std::string reply = called(tool, many(50'000, "-1"));
     EXPECT_THAT(reply, HasSubstr("-32602")) << tool;
     EXPECT_THAT(reply, HasSubstr("arguments.numbers[49999]: is below 0")) << tool;
+  }
+}
+
+TEST_F(LongArgumentsTest, ACodecThatStopsItsServerIsToldSoOnAnyThread) {
+  stopped = &*serving;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{50'000}}) {
+    EXPECT_THAT(called("immediate", many(count, std::to_string(kStopping))),
+                HasSubstr("stops its own server"));
   }
 }
 

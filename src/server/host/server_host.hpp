@@ -82,8 +82,9 @@ class ServerHost final : public DefinitionHost {
   Result<void> replace(ServerDefinition definition, std::vector<Change::Kind> told) override;
   void publish(const Change& change) override;
 
-  /// Whether the caller is on a thread that runs handlers: one of an event loop or a worker of the
-  /// definition. shutdown() and the destructor wait for these threads. Thread-safe.
+  /// Whether the caller is on a thread that runs code of the definition: an event loop, a worker of
+  /// the definition, or one that decodes long arguments. shutdown() and the destructor wait for
+  /// these threads. Thread-safe.
   [[nodiscard]] bool on_handler_thread() const;
 
   /// Refuses new work, lets streams, calls and tasks finish and be read, ends what is left after
