@@ -175,6 +175,8 @@ void Connection::take_input() {
 }
 
 void Connection::wait_for_turn() {
+  // What comes next has nothing to do with the client before, once all is sent.
+  if (awaits_client_ && output_.empty()) memory_ = nullptr;
   if (!std::exchange(waiting_, true)) worker_->wait_for_turn(*this);
 }
 

@@ -126,10 +126,10 @@ void ConnectionWorker::worked(std::size_t cost) {
 void ConnectionWorker::wait_for_turn(Connection& connection) {
   Turns& turns = connection.is_established() ? waiting_ : newcomers_;
   Client client;
-  if (connection.awaits_client() && connection.queued_bytes() == 0) {
-    client.of = &connection;
-  } else if (connection.is_charged()) {
+  if (connection.is_charged()) {
     client.of = connection.memory().get();
+  } else if (connection.awaits_client()) {
+    client.of = &connection;
   } else {
     client.network = connection.peer().network();
   }

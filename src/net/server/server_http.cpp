@@ -116,9 +116,12 @@ bool ServerHttp::take_request(InputBuffer& input) {
   // Others wait, perhaps also for the same client, and must not be overtaken. So the request begins
   // when it is the turn of its client.
   if (is_new && connection_.awaits_client() && worker_->has_waiting()) {
+    // This is still the turn of the client of the request before, if that has just been handled.
+    const MemoryShare* const before =
+        connection_.is_charged() ? connection_.memory().get() : nullptr;
     judge(head.request);
-    connection_.worked(kJudgingCost);
-    if (!connection_.awaits_client()) {
+    if (!connection_.awaits_client() && connection_.memory().get() != before) {
+      connection_.worked(kJudgingCost);
       request_begun_ = false;
       connection_.wait_for_turn();
       return true;
