@@ -365,7 +365,7 @@ void ServerHost::publish(const Change& change) {
 
 bool ServerHost::on_handler_thread() const {
   return state_->pool.on_loop_thread() || state_->handler_pools.on_worker_thread() ||
-         state_->checkers.on_worker_thread();
+         state_->checkers.on_worker_thread() || state_->writers.on_worker_thread();
 }
 
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
