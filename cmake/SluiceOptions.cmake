@@ -45,6 +45,7 @@ target_compile_options(sluice_test_options INTERFACE -O0)
 if(SLUICE_SANITIZE)
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
+  add_compile_definitions(SLUICE_SANITIZED)
 endif()
 # The fuzzer needs code that reports its coverage. The unit tests need not report theirs, which
 # would make them take half as long again to compile.

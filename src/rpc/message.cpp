@@ -139,12 +139,7 @@ std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   is_long_ = text.size() > kLong;
   // Construct a new resource instead of calling release(): release() would keep the block size,
   // which doubles with every block, so that it would grow from message to message.
-#if __has_feature(address_sanitizer)
-  // From the heap, so that AddressSanitizer finds what outlives its message.
-  memory_.emplace();
-#else
   memory_.emplace(storage_.data(), storage_.size());
-#endif
   std::expected<json::value, JsonSyntaxError> value =
       parser_.parse(text, &*memory_, std::max(kMaxValues, text.size() / kBytesPerValue));
   if (!value) {

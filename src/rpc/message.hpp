@@ -72,7 +72,12 @@ class MessageParser {
   /// Parses `text` into `root_`.
   std::expected<void, MessageError> read(std::string_view text);
 
+#ifdef SLUICE_SANITIZED
+  /// All else comes from the heap, so that sanitizers find what outlives its message.
+  std::array<unsigned char, 1> storage_;
+#else
   std::array<unsigned char, 8192> storage_;
+#endif
   std::optional<json::monotonic_resource> memory_;
   JsonParser parser_;
   json::value root_;

@@ -46,9 +46,10 @@ void use_utf8();
 
 /// Writes all of `text` to `fd` without buffering. If the reader is slow, waits for it, also in
 /// non-blocking mode, until there is an interrupt to take; not at all if the process is terminating
-/// (Interrupts). Fails with kExitInterrupted
-/// then, and with kExitFailure if `fd` takes no more. The message is empty if the user needs no
-/// explanation: they interrupted, or the reader has gone.
+/// (Interrupts). A terminal that is nearly full may need a second interrupt: it has room, but not
+/// for all that is written. Fails with kExitInterrupted after an interrupt, and with kExitFailure
+/// if `fd` takes no more. The message is empty if the user needs no explanation: they interrupted,
+/// or the reader has gone.
 Result<void> write_all(int fd, std::string_view text);
 
 /// Writes "sluice: <message>" to standard error, on one line; nothing if `message` is empty.

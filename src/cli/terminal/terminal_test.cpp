@@ -1,6 +1,7 @@
 #include "cli/terminal/terminal.hpp"
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -99,12 +100,18 @@ TEST(WriteAll, AnInterruptEndsTheWaitForATerminal) {
   const Descriptor terminal(slave);
   Interrupts interrupts;
   const pthread_t writer = ::pthread_self();
+  std::atomic<bool> ended = false;
   std::thread user([&] {
-    // Until the terminal is full, signals only make the write look for interrupts.
+    // Until the terminal is full, signals only make the write look for interrupts. A signal just
+    // before a write that waits is not seen by it, so there are several.
     for (pollfd room{slave, POLLOUT, 0}; ::poll(&room, 1, 0) > 0; room.revents = 0) ::sched_yield();
-    ::pthread_kill(writer, SIGTERM);
+    while (!ended) {
+      ::pthread_kill(writer, SIGTERM);
+      ::sched_yield();
+    }
   });
   const Result<void> written = write_all(terminal.get(), std::string(kMuch, '\n'));
+  ended = true;
   user.join();
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, kExitInterrupted);
