@@ -13,12 +13,6 @@
 namespace sluice {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLUICE_FOREIGN_MALLOC 1
-#endif
-#endif
-
 /// Bytes that malloc has allocated, including its own headers.
 std::size_t in_use() {
   const struct mallinfo2 info = mallinfo2();
@@ -28,7 +22,7 @@ std::size_t in_use() {
 class StreamMemoryUse : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef SLUICE_FOREIGN_MALLOC
+#ifdef SLUICE_SANITIZED
     GTEST_SKIP() << "a sanitizer replaces malloc";
 #endif
   }

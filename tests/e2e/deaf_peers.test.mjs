@@ -284,7 +284,7 @@ async function start(t, { tls, unix }, flags) {
   const server = await start_server(t, [
     // What is unread expires soon after its peer has gone.
     ...['--stream-expiry', '1s', '--session-expiry', '1s', '--resume-window', '1s'],
-    ...['--max-task-ttl', '2s', '--max-total-buffers', String(2 * kBuffers)],
+    ...['--max-task-ttl', '6s', '--max-total-buffers', String(2 * kBuffers)],
     ...(tls ? ['--tls-cert', certificate, '--tls-key', key] : []),
     ...(unix ? ['--unix', place, '--host', '127.0.0.1'] : []),
     ...flags,

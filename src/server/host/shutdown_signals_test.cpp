@@ -87,6 +87,9 @@ TEST(ShutdownSignals, GetWhatAThreadReceivesThatWasThereBefore) {
 }
 
 TEST(ShutdownSignals, OfAForkedProcessAreItsOwn) {
+#ifdef SLUICE_SANITIZED
+  GTEST_SKIP() << "TSan delivers no signal to a process forked from one with threads";
+#endif
   std::thread([] {
     const ShutdownSignals signals;
     pid_t child = -1;
