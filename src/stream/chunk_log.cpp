@@ -13,12 +13,20 @@ constexpr std::size_t kReusedSegment = 2048;
 /// Bytes to reserve for later chunks per stored chunk. The waste is therefore proportional to the
 /// number of chunks, however long they are.
 constexpr std::size_t kSlackPerChunk = 8;
-constexpr std::size_t kLeastSlack = 32;
+constexpr std::size_t kLeastSlack = 16;
 
 // An index entry holds the end of the chunk's text in the low bits and the chunk's kind in the high
 // bits.
 constexpr std::uint32_t kKindShift = 29;
 constexpr std::uint32_t kEndMask = (std::uint32_t{1} << kKindShift) - 1;
+
+/// How much fits into the block that glibc's malloc gives for `bytes`. All of it is used, because
+/// it costs the same.
+constexpr std::size_t block_for(std::size_t bytes) {
+  constexpr std::size_t kHeader = 8;
+  constexpr std::size_t kStep = 16;
+  return (bytes + kHeader + kStep - 1) / kStep * kStep - kHeader;
+}
 
 }  // namespace
 
@@ -98,12 +106,13 @@ ChunkLog::Need ChunkLog::need_for(std::size_t bytes, std::size_t slack) const {
     if (last.fits(bytes)) return {};
     const std::size_t needed = last.used + bytes + (last.count + std::size_t{1}) * kEntryBytes;
     if (needed <= kLargestSegment) {
-      const std::size_t capacity = std::min(needed + slack, kLargestSegment);
+      const std::size_t capacity = std::min(block_for(needed + slack), kLargestSegment);
       return {.memory = capacity - last.capacity, .capacity = capacity, .new_segment = false};
     }
   }
   const std::size_t needed = bytes + kEntryBytes;
-  const std::size_t capacity = std::max(needed, std::min(needed + slack, kLargestSegment));
+  const std::size_t capacity =
+      std::max(needed, std::min(block_for(needed + slack), kLargestSegment));
   return {.memory = capacity + sizeof(Segment), .capacity = capacity, .new_segment = true};
 }
 
@@ -180,7 +189,8 @@ void ChunkLog::clear() {
 
 std::size_t ChunkLog::segment_of(Seq seq) const {
   const auto live = segments_.begin() + static_cast<std::ptrdiff_t>(head_);
-  const auto after = std::ranges::upper_bound(live, segments_.end(), seq, {}, &Segment::base);
+  const auto after = std::ranges::upper_bound(
+      live, segments_.end(), seq, {}, [](const Segment& segment) -> Seq { return segment.base; });
   return static_cast<std::size_t>((after == live ? live : after - 1) - segments_.begin());
 }
 

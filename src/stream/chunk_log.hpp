@@ -89,8 +89,9 @@ class ChunkLog {
 
   /// Text fills `data` from the front; the index, one entry per chunk, fills it from the back.
   struct Segment {
-    Seq base = 0;
-    std::uint32_t count = 0;
+    // Bits, because each stream has a segment. A million chunks a second last for eight years.
+    Seq base : 48 = 0;
+    Seq count : 16 = 0;  // a segment has room for 4,096 chunks at most
     std::uint32_t used = 0;
     std::uint32_t capacity = 0;
     std::unique_ptr<char[]> data;

@@ -30,10 +30,11 @@ class TimerHeap {
  private:
   struct Entry {
     TimePoint when;
-    std::uint64_t order;
+    std::uint32_t order;  // may overflow
     std::uint32_t slot;
     [[nodiscard]] bool before(const Entry& other) const {
-      return when != other.when ? when < other.when : order < other.order;
+      return when != other.when ? when < other.when
+                                : static_cast<std::int32_t>(order - other.order) < 0;
     }
   };
   /// What an id refers to. The low half of the id is the index of the slot; the high half must
@@ -52,7 +53,8 @@ class TimerHeap {
   std::vector<Entry> heap_;
   std::deque<Slot> slots_;  // a deque, which grows in small steps
   std::uint32_t first_free_ = kNone;
-  std::uint64_t last_order_ = 0;
+  // Begins shortly before it overflows, so that tests see the overflow.
+  std::uint32_t last_order_ = std::uint32_t{0} - 100;
 
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 };
