@@ -110,8 +110,9 @@ Result<void> UriTemplate::parse_expression(std::string_view expression) {
 }
 
 /// Matches a URI against the parts. It first works out, from the end of the URI, which parts can
-/// match the rest from which position; so the work is the product of both lengths. It then reads
-/// the values from the start.
+/// match the rest from which position; so the work is at most the product of both lengths, and
+/// hardly more than a segment for a variable that stays within one. It then reads the values from
+/// the start.
 class UriTemplate::Matcher {
  public:
   Matcher(const std::vector<Part>& parts, std::string_view uri)
@@ -119,13 +120,14 @@ class UriTemplate::Matcher {
 
   /// Adds the positions that it looked at to `steps`.
   bool match(Variables& found, std::size_t& steps) {
-    if (!fill(steps) || !fits(0, 0)) return false;
+    steps += fits_.size() / kClearedPerStep;
+    if (!fill(steps) || row(0)[0] == 0) return false;
     std::size_t at = 0;
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       const Part& wanted = parts_[part];
       std::size_t end = at + (wanted.kind == Kind::literal ? wanted.text.size() : 1);
       if (wanted.kind != Kind::literal) {
-        while (!fits(part + 1, end)) ++end;
+        while (row(part + 1)[end] == 0) ++end;
         std::optional<std::string> value = percent_decoded(uri_.substr(at, end - at));
         if (!value) return false;
         found.emplace(wanted.text, std::move(*value));
@@ -136,39 +138,65 @@ class UriTemplate::Matcher {
   }
 
  private:
+  /// As many bytes are cleared in the time that a comparison takes.
+  static constexpr std::size_t kClearedPerStep = 64;
+
+  /// Positions that were found, and everything between them.
+  struct Range {
+    void add(std::size_t at) {
+      first = std::min(first, at);
+      last = std::max(last, at);
+    }
+    [[nodiscard]] bool empty() const { return first > last; }
+
+    std::size_t first = std::string_view::npos;
+    std::size_t last = 0;
+  };
+
+  /// For each position of the URI, its end included, 1 if the parts from `part` on can match the
+  /// rest from there, otherwise 0.
+  char* row(std::size_t part) { return fits_.data() + part * (uri_.size() + 1); }
+
   /// Returns false as soon as a part fits nowhere.
   bool fill(std::size_t& steps) {
-    fits_[index(parts_.size(), uri_.size())] = true;
-    for (std::size_t part = parts_.size(); part-- > 0;) {
-      bool somewhere = false;
-      for (std::size_t at = uri_.size() + 1; at-- > 0;) {
-        if (!takes(part, at)) continue;
-        fits_[index(part, at)] = true;
-        somewhere = true;
-      }
-      steps += uri_.size() + 1;
-      if (!somewhere) return false;
+    Range range;
+    range.add(uri_.size());
+    row(parts_.size())[uri_.size()] = 1;
+    for (std::size_t part = parts_.size(); part-- > 0 && !range.empty();) {
+      range = parts_[part].kind == Kind::literal ? fill_literal(part, range, steps)
+                                                 : fill_variable(part, range, steps);
     }
-    return true;
+    return !range.empty();
   }
-  [[nodiscard]] std::size_t index(std::size_t part, std::size_t at) const {
-    return part * (uri_.size() + 1) + at;
-  }
-  /// Whether the parts from `part` on can match the URI from `at` on.
-  [[nodiscard]] bool fits(std::size_t part, std::size_t at) const { return fits_[index(part, at)]; }
-  [[nodiscard]] bool takes(std::size_t part, std::size_t at) const {
-    const Part& wanted = parts_[part];
-    if (wanted.kind == Kind::literal) {
-      return uri_.substr(at).starts_with(wanted.text) && fits(part + 1, at + wanted.text.size());
+  /// Fills the row of `part`. The next row has ones only in `next`. Returns where this one has.
+  Range fill_literal(std::size_t part, Range next, std::size_t& steps) {
+    const std::string_view text = parts_[part].text;
+    Range found;
+    for (std::size_t end = std::max(next.first, text.size()); end <= next.last; ++end, ++steps) {
+      const std::size_t at = end - text.size();
+      if (row(part + 1)[end] == 0 || uri_.substr(at, text.size()) != text) continue;
+      row(part)[at] = 1;
+      found.add(at);
     }
-    if (at == uri_.size()) return false;
-    if (wanted.kind == Kind::segment && ends_segment(uri_[at])) return false;
-    return fits(part + 1, at + 1) || fits(part, at + 1);
+    return found;
+  }
+  Range fill_variable(std::size_t part, Range next, std::size_t& steps) {
+    const bool takes_all = parts_[part].kind == Kind::anything;
+    Range found;
+    bool fits = false;  // one position later
+    for (std::size_t end = next.last; end > 0 && (fits || end >= next.first); --end, ++steps) {
+      const std::size_t at = end - 1;
+      fits = (fits || row(part + 1)[end] != 0) && (takes_all || !ends_segment(uri_[at]));
+      if (!fits) continue;
+      row(part)[at] = 1;
+      found.add(at);
+    }
+    return found;
   }
 
   const std::vector<Part>& parts_;
   std::string_view uri_;
-  std::vector<bool> fits_;
+  std::vector<char> fits_;
 };
 
 std::optional<UriTemplate::Variables> UriTemplate::match(std::string_view uri,
