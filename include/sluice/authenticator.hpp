@@ -69,7 +69,7 @@ struct Refusal {
 
 /// Decides who makes a request. It is asked once for each request, and once for each WebSocket,
 /// before the body is read. It is not asked for /healthz, /readyz and OPTIONS, which are open to
-/// all. At an open Route, who is refused may ask, too.
+/// all. An open Route serves callers that it refuses, too.
 ///
 /// Must be thread-safe: several event loops call it at the same time. It must not block them; put
 /// what has to wait into a middleware, which runs next.

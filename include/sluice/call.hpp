@@ -113,10 +113,10 @@ struct Root {
   std::string name;
 };
 
-/// The request that a handler answers. A blocking() handler may use what tells about the request,
-/// and text(), progress(), log() and disconnect(); the rest throws std::logic_error there. Valid
-/// while the handler runs. Not thread-safe: use it only on the event loop of the request or, in a
-/// blocking() handler, on the handler's worker thread.
+/// The request that a handler answers. A blocking() handler may use the functions that describe
+/// the request, and text(), progress(), log() and disconnect(); the others throw std::logic_error
+/// there. Valid while the handler runs. Not thread-safe: use it only on the event loop of the
+/// request or, in a blocking() handler, on the handler's worker thread.
 class Call : public RequestLoop {
  public:
   explicit Call(detail::CallBackend& backend) : RequestLoop(backend.loop()), backend_(&backend) {}
@@ -148,8 +148,8 @@ class Call : public RequestLoop {
   ///
   /// On stdio, Unix sockets, WebSocket and `/sse`, the session is the connection, in every
   /// revision. Over HTTP at `/mcp` it is the one of `Mcp-Session-Id`. Null for requests without it,
-  /// such as all that use 2026-07-28, which has no sessions: give the client an id of what you
-  /// keep, and let it be an argument of later calls.
+  /// such as all that use 2026-07-28, which has no sessions: there, return an id for your state,
+  /// and take it as an argument of later calls.
   template <class T>
   std::shared_ptr<T> session_state() {
     return std::static_pointer_cast<T>(session_value(
@@ -174,7 +174,7 @@ class Call : public RequestLoop {
   // In a blocking() handler they block until there is room, unless other jobs wait for the worker
   // thread. What the client did not ask for is dropped.
 
-  /// The most bytes of what is sent beside text.
+  /// The most bytes of the message of progress(), and of the data and the logger of log().
   static constexpr std::size_t kMaxMessage = std::size_t{64} << 10U;
 
   /// Sends partial output, as the `message` of a progress notification. A character (UTF-8) may be
@@ -186,8 +186,8 @@ class Call : public RequestLoop {
     return backend_->progress(progress, total, message);
   }
   /// Sends a log message. `logger` names its source; empty: none. It is cut after kMaxMessage
-  /// bytes. Instead of data that would be longer as JSON text, or that is nested in more than 120
-  /// levels, a text is sent that says so.
+  /// bytes. Data whose JSON text is longer than that, or that is nested more than 120 levels deep,
+  /// is replaced by a text that says so.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
   }
@@ -201,8 +201,8 @@ class Call : public RequestLoop {
 
   /// Turns the call into a task: the client is told so at once, and asks for the result later. Does
   /// nothing unless the tool has ToolOptions::asks_first and the client supports tasks (SEP-2663),
-  /// or if the client had as many tasks as it may when the call arrived. Throws Error kLimitReached
-  /// if there are too many by now.
+  /// or if the client was at its limit of tasks when the call arrived. Throws Error kLimitReached
+  /// if it has reached the limit since.
   void begin_task() { backend_->begin_task(); }
 
   /// Waits until the peer has read enough for more to be sent.

@@ -229,8 +229,8 @@ json::value codec_schema(const Type&, SchemaBuilder& builder) {
 }
 template <class T>
 bool codec_decode(const Type&, const json::value& value, void* out, Decoder& decoder) {
-  // A copy constructed of JSON uses the same memory as the original. That of a message ends before
-  // its call, and the codec may keep a copy.
+  // A copy of a JSON value uses the memory resource of the original. A message's memory is freed
+  // before its call ends, and the codec may keep a copy, so that copy is made from the heap.
   const json::value owned(value, json::storage_ptr());
   return Codec<T>::decode(owned, *static_cast<T*>(out), decoder);
 }

@@ -42,7 +42,7 @@ struct ResourceLink {
 /// not sent.
 struct ContentAnnotations {
   std::vector<std::string> audience = {};  // "user", "assistant" or both
-  /// 0 (least) to 1 (most important). Negative or no number: not sent; more than 1: sent as 1.
+  /// 0 (least) to 1 (most important). Negative or NaN: not sent; more than 1: sent as 1.
   double priority = -1;
   std::string last_modified = {};  // ISO 8601
 };

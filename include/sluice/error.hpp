@@ -12,7 +12,7 @@
 namespace sluice {
 namespace detail {
 
-/// Only these types themselves: a text is JSON text, and no JSON string.
+/// Exactly these types, without conversions: a string argument is JSON text, not a JSON string.
 template <class T>
 concept JsonData = std::same_as<T, boost::json::value> || std::same_as<T, boost::json::object> ||
                    std::same_as<T, boost::json::array>;

@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-/// How much an event matters. `trace` is for what libraries say about themselves. `debug` logs each
-/// request, without its parameters.
+/// How much an event matters. `trace` is for messages of libraries that Sluice uses, such as
+/// llama.cpp. `debug` logs each request, without its parameters.
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, off };
 
 /// Logs events of this level and above from now on; `off` logs none. Thread-safe.
@@ -34,8 +34,8 @@ struct LogEvent {
   LogLevel level;
   /// What has happened, in a few words that are the same for all events of this kind.
   std::string_view message;
-  /// Texts are as they are. If they come from a peer, they may be long, and may contain line
-  /// breaks, controls and malformed UTF-8.
+  /// Texts are neither escaped nor cut. If they come from a peer, they may be long, and may contain
+  /// line breaks, controls and malformed UTF-8.
   std::span<const LogField> fields;
 
   /// The message and all fields as `message key=value ...`, in one line of at most 4 KiB without a
@@ -50,8 +50,8 @@ struct LogEvent {
 using LogSink = std::function<void(const LogEvent&)>;
 
 /// Gives events to `sink` instead of writing them to standard error. An empty sink ends that.
-/// Thread-safe. Other threads may still be in the sink before, which is destroyed when the last of
-/// them has left it.
+/// Thread-safe. Other threads may still be running the previous sink; it is destroyed when the last
+/// of them returns.
 void set_log_sink(LogSink sink);
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ inline constexpr bool detail::kAwaitable<Awaiting<T>> = true;
 /// Hands a value or an exception to a waiting coroutine. Thread-safe. Only the first succeed() or
 /// fail() of all copies counts; nothing happens if the coroutine has ended. If all copies are
 /// destroyed before either is called, the coroutine gets an Error -32603. If moving the value
-/// throws an exception, succeed() throws it and does not count, or the coroutine gets it.
+/// throws, either succeed() throws the exception and does not count, or the coroutine gets it.
 template <class T>
 class Resolver {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;

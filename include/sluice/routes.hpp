@@ -21,8 +21,8 @@ struct Principal;
 struct RouteRequest {
   const RequestHead& head;  // include sluice/authenticator.hpp to use it
   std::string_view body;    // whole; at most ServeOptions::max_message bytes
-  /// Who asks: the client that the keys or the authenticator of the server accept, also if the
-  /// Route is open; otherwise the client's address.
+  /// The caller: whom the keys or the authenticator of the server accept, even at an open Route;
+  /// otherwise the client's address.
   const Principal& principal;
 };
 

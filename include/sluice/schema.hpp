@@ -14,10 +14,10 @@
 //
 // A member may be missing in the JSON if it is a std::optional or a smart pointer, if it has an
 // initialiser, or if its description says optional(). A missing member keeps the value of its
-// initialiser, which is the `default` in the schema. Any initialiser of a number, a bool or an enum
-// is seen. Another one is seen if the member then differs from one without an initialiser, so not
-// `std::string unit = "";` or `std::vector<int> items = {};`. Such a member needs optional() in its
-// description, or std::optional. A description can also say required().
+// initialiser, which is the `default` in the schema. Initialisers of numbers, bools and enums are
+// always seen. Those of other types are seen only if they make the member differ from one without
+// an initialiser, so not `std::string unit = "";` or `std::vector<int> items = {};`. Such a member
+// needs optional() in its description, or std::optional. A description can also say required().
 //
 // An empty std::optional is not written. It is read from null too, which many language models write
 // for an argument that they leave out. A member of the JSON that the struct does not have is an
@@ -67,7 +67,7 @@ concept DescribedOutside = requires {
   { Describe<T>::describe() } -> std::convertible_to<StructDescription>;
 };
 
-/// Whether what a describe() returns describes members of another struct than `T`.
+/// Whether what a describe() returns describes members of a struct other than `T`.
 template <class T, class Description>
 inline constexpr bool kDescribesOther = [] {
   if constexpr (requires { typename Description::owner_type; }) {

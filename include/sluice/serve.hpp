@@ -30,8 +30,8 @@ struct ClientKey {
 };
 
 // The places where a server can listen: http, unix_socket and stdio. A server may have several http
-// places, all with the same access and paths. One of them may have routes, which are at all of
-// them. So what there is, and who may call it, does not depend on the place.
+// places, all with the same access and paths. Give routes to at most one of them; they are
+// served at all. So what there is, and who may call it, does not depend on the place.
 
 /// Streamable HTTP at `path`, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
 /// the address, set keys or an authenticator, or put a proxy that authenticates in front.
@@ -61,9 +61,9 @@ struct unix_socket {  // NOLINT(readability-identifier-naming)
   std::string path;
   unsigned mode = 0600;  // permissions of the socket, as for chmod
 };
-/// Standard input and output, until the input ends. Each message is one line of JSON. Once started,
-/// and also after stop(), other code that reads standard input finds its end, and what it writes to
-/// standard output goes to standard error.
+/// Standard input and output, until the input ends. Each message is one line of JSON. From the
+/// start on, even after stop(), the rest of the program reads end-of-file from standard input, and
+/// what it writes to standard output goes to standard error.
 struct stdio {};  // NOLINT(readability-identifier-naming)
 
 /// The places that the arguments of main() name: `--listen HOST:PORT`, which may be repeated,
@@ -76,7 +76,7 @@ struct command_line {  // NOLINT(readability-identifier-naming)
   http over_http = {};
 };
 
-/// Limits of a running server. Sizes are in bytes. Longer durations than a year are a year. A
+/// Limits of a running server. Sizes are in bytes. Durations longer than a year count as a year. A
 /// client is a principal; where nobody authenticates, an address. start() refuses limits that
 /// contradict each other.
 struct ServeOptions {

@@ -139,9 +139,9 @@ struct ServerOptions {
   std::size_t max_background_jobs = 1000;
   /// Number of entries in one reply to a list request. Clients get the rest with a cursor.
   std::size_t page_size = 1000;
-  /// Applies to the list methods and to what the server says about itself. All callers get the same
-  /// lists, but by default no cache may share them, because only the program knows who may see
-  /// them.
+  /// Applies to the list methods and to what the server says about itself. By default no
+  /// shared cache may store them: only the program knows who may see them, and
+  /// ToolOptions::visible_to makes the lists of tools differ between callers.
   Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
   /// Names of the HTTP header fields that handlers may read with Call::header(), such as
   /// "X-Tenant". No other field is kept.
@@ -225,7 +225,7 @@ class Server {
   /// ResourceMatch, Variables, a struct of texts with the names of the variables, or nothing. It
   /// returns what the handler of a resource returns. Throws std::invalid_argument if `uri_template`
   /// is not a valid template, if a member of the struct is not text, if a variable has no member,
-  /// or if a member that is required is no variable.
+  /// or if a required member is not a variable of the template.
   template <class F>
   Server& resource_template(std::string_view uri_template, std::string_view name, F handler) {
     return add(uri_template, name, detail::variables_input<F>(),
@@ -289,8 +289,9 @@ class Server {
   // Each of these returns false if there is no such entry. Calls under way go on.
 
   bool remove_tool(std::string_view name);
-  /// The URI of the SKILL.md of a skill removes the skill with all of its files. Throws
-  /// std::invalid_argument for another file of a skill, which says that it has this file.
+  /// With the URI of a skill's SKILL.md, removes the skill and all its files. Any other file of a
+  /// skill cannot be removed on its own, because the skill says that it has this file: throws
+  /// std::invalid_argument.
   bool remove_resource(std::string_view uri);
   bool remove_resource_template(std::string_view uri_template);
   bool remove_prompt(std::string_view name);

@@ -38,7 +38,7 @@ struct LogChunk {
   bool send(Call& call) const { return call.log(level, data, logger); }
 };
 
-/// Suspends until `room` has arrived; does not suspend without one.
+/// Suspends until there is room. With an empty `room`, it does not suspend.
 template <class Room>
 class Yield {
  public:

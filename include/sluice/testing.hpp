@@ -37,7 +37,7 @@ class Server;
 namespace sluice::testing {
 
 /// What the client answers when the server asks it something: gets the `params` of the question and
-/// returns the result. What it throws leaves the function of the Client that is running.
+/// returns the result. What it throws, the function of the Client that is running throws.
 using Answer = std::function<json::object(const json::object& params)>;
 
 // Results for ClientOptions::on_elicitation: what the user does.

@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-/// An event loop as the layers below net/ see it: a thread that runs tasks one at a time, in turns.
-/// Objects with mutable state belong to one executor and are touched only on its thread; other
-/// threads post to it.
+/// An event loop, as code that does not depend on net/ sees it: a thread that runs tasks one at a
+/// time, in turns. Objects with mutable state belong to one executor and are touched only on its
+/// thread; other threads post to it.
 class Executor {
  public:
   using Task = UniqueFunction<void()>;

@@ -51,7 +51,8 @@ Result<std::unique_ptr<MemoryHold>> hold_while_waiting(const std::shared_ptr<Mem
   auto hold = std::make_unique<MemoryHold>(share);
   if (!share->is_short(bytes) && hold->add(bytes)) return hold;
   return over_limit(
-      "Your streams, calls and waiting prompts hold as much memory as they may, and there is none "
+      "Your streams, calls and waiting prompts have used all the memory that one client may have, "
+      "and there is none "
       "for this prompt; wait for some, or raise streams.max_total_bytes");
 }
 

@@ -161,7 +161,8 @@ Result<void> AskedInputs::take(std::size_t index, const json::value& answer) {
   const std::size_t bytes = size_of(answer).memory();
   if (bytes > CoarseHold::kFree && !memory_.add(bytes)) {
     return over_limit(
-        "Your streams, calls and subscriptions hold as much memory as they may, and there is none "
+        "Your streams, calls and subscriptions have used all the memory that one client may have, "
+        "and there is none "
         "for the answer to " +
         requests_[index].method + "; wait for some, or raise streams.max_total_bytes");
   }

@@ -22,8 +22,8 @@ class BlockSink {
   virtual bool write(std::string_view block) = 0;
   /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
-  /// Called when the last chunk has been written, by this cursor or before the reader resumed, or
-  /// when another reader continues behind what was written. No call follows.
+  /// Called when the delivery is over: this cursor has written the last chunk, or the reader had it
+  /// before it came, or another reader has taken over after what was written. No call follows.
   virtual void finish() = 0;
   /// Called when the stream drops this reader before its end. No call follows.
   virtual void drop(const Error& error) = 0;

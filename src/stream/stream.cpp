@@ -51,7 +51,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   if (keep(kind, text)) return !paused_;
   const std::shared_ptr<ChunkStream> alive = shared_from_this();
   abandon({kLimitReached,
-           "Your streams hold as much memory as they may; read or abort some, or "
+           "Your streams have used all the memory that one client may have; read or abort some, or "
            "raise streams.max_total_bytes"});
   return false;
 }

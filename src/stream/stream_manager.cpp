@@ -66,7 +66,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
                       "(streams-per-client); read or abort some");
   }
   if (limited() >= policy_->max_streams && !evict_one()) {
-    return over_limit("The server holds as many streams as it may, " +
+    return over_limit("The server is at its limit of streams, " +
                       std::to_string(policy_->max_streams) +
                       " per event loop; read or abort some, or try again later");
   }

@@ -19,7 +19,7 @@
 #include "cli/doctor/doctor_checks.hpp"
 #include "cli/doctor/doctor_report.hpp"
 #include "core/file_test_support.hpp"
-#include "engine/llama/model/gguf_writer.hpp"
+#include "engine/llama/model/gguf_writer_test_support.hpp"
 #include "json/json.hpp"
 
 namespace sluice {

@@ -14,7 +14,7 @@
 #include "core/manual_executor.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/llama/llama_engine_test_support.hpp"
-#include "engine/llama/model/test_models.hpp"
+#include "engine/llama/model/model_test_support.hpp"
 #include "json/json.hpp"
 
 namespace sluice {

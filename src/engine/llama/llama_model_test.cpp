@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "engine/llama/model/test_models.hpp"
+#include "engine/llama/model/model_test_support.hpp"
 
 namespace sluice {
 namespace {

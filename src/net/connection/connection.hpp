@@ -67,8 +67,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
 
   /// Continues with the input at the end of the turn, if there is any.
   void resume_later();
-  /// Continues with the input when it is the turn of its client. Within a turn, the protocol
-  /// returns from on_input() then.
+  /// Continues with the input when it is the turn of its client. A protocol that calls this in
+  /// on_input() must then return.
   void wait_for_turn();
   /// Counts the cost of handling input, apart from its bytes, which are counted when they are read
   /// (WorkLimits).

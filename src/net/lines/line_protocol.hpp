@@ -26,7 +26,7 @@ struct LineOptions {
   Duration end_timeout{};   // for what is under way at the end of the input
 };
 
-/// Receives what happens on a connection of lines. Called on its loop. Owned by the session,
+/// Receives what happens on a connection of lines. Called on its loop. Owned by the connection,
 /// destroyed after on_close().
 class LineHandler {
  public:
@@ -38,8 +38,8 @@ class LineHandler {
   virtual void on_long_line() = 0;
   /// The output queue has fallen to its low-water mark after send() returned false.
   virtual void on_drain() = 0;
-  /// No line follows: the peer sends no more, or the server shuts down. close() the session when
-  /// everything has been answered.
+  /// No line follows: the peer sends no more, or the server shuts down. Call LineProtocol::close()
+  /// when everything has been answered.
   virtual void on_input_end() = 0;
   /// The connection is over. Called once.
   virtual void on_close() = 0;
@@ -114,7 +114,7 @@ class LineService {
  public:
   virtual ~LineService() = default;
   /// A connection has begun. `user` is the user id of the peer.
-  virtual std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) = 0;
+  virtual std::unique_ptr<LineHandler> open(LineProtocolPtr connection, uid_t user) = 0;
 };
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ constexpr std::size_t kRefusedOfOne = 16;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
     "Content-Length: 60\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
-    "The server has as many connections as it may; try it again.\n";
+    "The server is at its limit of connections; try again later.\n";
 
 }  // namespace
 

@@ -396,12 +396,12 @@ void ServerHttp::refuse(const Error& error) {
 void ServerHttp::refuse_for_memory() {
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
-    log_warning("a request is refused: the buffers of all connections hold as much as they may",
+    log_warning("a request is refused: there is no memory for buffers of connections",
                 {{"limit", "http.max_total_buffers"},
                  {"peer", connection_.peer().to_string()},
                  {"left_out", *left_out}});
   }
-  refuse({503, "The server holds as much as it may; try it again", {}});
+  refuse({503, "The server is out of memory for buffers; try again later", {}});
 }
 
 void ServerHttp::on_no_memory() {

@@ -51,7 +51,7 @@ bool ServerWebSocket::on_input(InputBuffer& input) {
   if (!hold_.hold(connection_->memory(), decoder_.held_bytes())) {
     decoder_.stop();
     hold_.release();
-    close(kTryAgainLater, "The server holds as much as it may");
+    close(kTryAgainLater, "The server is out of memory for buffers");
     end();
   }
   const TimePoint now = connection_->worker().coarse_now();

@@ -492,7 +492,7 @@ TEST_F(ServerWebSocketTest, AFrameHeaderAloneReservesNothing) {
   settle();
   EXPECT_EQ(memory.used(), 0U);
   peer.send(frame.substr(100, 2'000'000));
-  EXPECT_TRUE(peer.expect(close_frame(1013, "The server holds as much as it may")));
+  EXPECT_TRUE(peer.expect(close_frame(1013, "The server is out of memory for buffers")));
   EXPECT_LE(memory.used(), memory.limit());
   peer.close();
   ASSERT_TRUE(until([&] { return server->stats().connections == 0; }));
@@ -529,7 +529,7 @@ TEST_F(ServerWebSocketTest, AMessageThatExpandsDrawsOnTheMemory) {
     peer.receive();
     return !peer.received.empty();
   }));
-  EXPECT_EQ(peer.received, close_frame(1013, "The server holds as much as it may"));
+  EXPECT_EQ(peer.received, close_frame(1013, "The server is out of memory for buffers"));
   EXPECT_GT(most, memory.limit() / 4);
   // The memory is released even before the peer has gone.
   EXPECT_EQ(memory.used(), 0U);

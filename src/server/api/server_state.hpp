@@ -24,8 +24,8 @@ class ServerState {
   /// A copy of the current definition.
   [[nodiscard]] ServerDefinition definition() const;
 
-  /// Returns what `Host::start(definition, options...)` makes, which must be forgotten before it is
-  /// destroyed.
+  /// Returns what `Host::start(definition, options...)` makes. Pass it to forget() before you
+  /// destroy it.
   template <class Host, class... Options>
   Result<std::unique_ptr<Host>> start(Options... options) {
     const std::lock_guard lock(mutex_);
@@ -37,16 +37,17 @@ class ServerState {
   void forget(DefinitionHost& host);
   [[nodiscard]] bool is_served() const;
 
-  /// Applies `change` to the definition, also where it is being served. If `change` returns true,
-  /// clients there are told of `kinds`. Returns what `change` returns. While the definition is
-  /// being served, an exception of `change`, or std::invalid_argument for a definition that cannot
-  /// be served, leaves everything as it is. `change` must not destroy entries, but move them out.
+  /// Applies `change` to the definition, and to every host that serves it. If `change` returns
+  /// true, clients there are told of `kinds`. Returns what `change` returns. While the definition
+  /// is being served, an exception of `change`, or std::invalid_argument for a definition that
+  /// cannot be served, leaves everything as it is. `change` must not destroy entries, but move them
+  /// out.
   bool change(const std::vector<Change::Kind>& kinds,
               const std::function<bool(ServerDefinition& definition)>& change);
   /// Tells clients where the definition is being served. Never waits for a change().
   void publish(const Change& change);
-  /// From now on, what handlers of `mounted` announce of resources and elicitations is announced
-  /// where `mounting` is served, too. That includes the handlers that `mounted` has from others,
+  /// From now on, what handlers of `mounted` announce of resources and elicitations goes to the
+  /// clients of `mounting`, too. That includes the handlers that `mounted` has from others,
   /// whether or not `mounted` still exists.
   static void connect(const std::shared_ptr<ServerState>& mounted,
                       const std::shared_ptr<ServerState>& mounting);
@@ -64,8 +65,9 @@ class ServerState {
   const HandlerRun::Options runs_;
   mutable std::mutex hosts_mutex_;
   std::vector<DefinitionHost*> hosts_;
-  States mounted_;   // whose handlers this server has
-  States mounting_;  // which have handlers of this server; told one by one, so none needs another
+  States mounted_;  // whose handlers this server has
+  States
+      mounting_;  // which have handlers of this server; each is told directly, not through another
 };
 
 }  // namespace sluice::detail

@@ -11,7 +11,8 @@ Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string
   hold = MemoryHold(streams.memory_of(principal));
   if (hold.add(bytes)) return hold;
   return over_limit(
-      "Your streams, calls and subscriptions hold as much memory as they may, and there is "
+      "Your streams, calls and subscriptions have used all the memory that one client may have, "
+      "and there is "
       "none for " +
       std::string(what) + "; wait for some, or raise streams.max_total_bytes");
 }

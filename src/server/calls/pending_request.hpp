@@ -77,7 +77,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     const json::object* params_;
     const Parameters* before_;  // the one that this one hides
   };
-  /// The parameters of the request; null if there are none, or if they exist no more.
+  /// The parameters of the request; null if there are none, or if they no longer exist.
   [[nodiscard]] const json::object* params() const;
 
   /// Sets the object that is told how the request ends. May be null.
@@ -96,8 +96,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Text for the caller to see, as the message of a progress notification.
   bool emit(std::string_view text);
-  /// A progress notification. A value that does not rise above the last one, that of a text
-  /// included, is replaced by the next larger number (2026-07-28, Progress), because a client may
+  /// A progress notification. A value that is not above the last one sent, by progress() or
+  /// emit(), is replaced by the next larger number (2026-07-28, Progress), because a client may
   /// treat a falling value as an error.
   bool progress(double progress, std::optional<double> total, std::string_view message);
   /// A log message; `data` is JSON text, `logger` may be empty.

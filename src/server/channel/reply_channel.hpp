@@ -110,7 +110,7 @@ class Caller {
   /// none.
   virtual std::unique_ptr<RequestWatch> watch() { return nullptr; }
   /// The same caller, for use after the request has been handled. Open the channel of the request
-  /// before; do not open another one through the kept caller.
+  /// before you call this; the kept caller must not open another one.
   virtual RetainedCaller keep() = 0;
 };
 

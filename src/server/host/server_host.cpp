@@ -97,7 +97,7 @@ LineServerOptions line_options(const ServerHostOptions& host) {
                    .end_timeout = host.end_timeout};
   options.max_connections = host.http.max_connections;
   append_error(options.too_many, {},
-               {kBusy, "The server has as many connections as it may; try it again", {}});
+               {kBusy, "The server is at its limit of connections; try again later", {}});
   options.too_many.push_back('\n');
   options.memory = host.http.memory;
   options.tick = host.http.tick;

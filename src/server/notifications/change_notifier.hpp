@@ -24,8 +24,8 @@ std::string params_of(const Change& change);
 /// The whole notification, for a session's client.
 std::string message_of(const Change& change);
 
-/// What the client of a session must hear of, but could not be sent when it happened: the changes
-/// that the session keeps (Session::miss()), and of the messages about each state the last one (see
+/// What could not be sent to a session's client when it happened, and must be sent later: the
+/// changes that the session keeps (Session::miss()), and the last message about each state (see
 /// Session::Outlet).
 class MissedMessages {
  public:
@@ -66,8 +66,8 @@ class ChangeNotifier {
 
   /// Adds a listener of `loop`, which must be the loop of a shard.
   void add(Executor& loop, std::weak_ptr<ChangeListener> listener);
-  /// Makes `stream` the standalone stream of `session`, unless that has one. Returns the id of the
-  /// one it has. To be called on the stream's loop.
+  /// Makes `stream` the standalone stream of `session`, unless the session has one already. Returns
+  /// the id of the session's standalone stream. To be called on the stream's loop.
   StreamId add(const std::shared_ptr<Session>& session, const std::shared_ptr<ChunkStream>& stream);
 
   /// If something changes several times before a loop sends the change, that loop sends it once. A

@@ -47,7 +47,8 @@ Result<json::value> outcome_of(const json::object& body) {
 
 Error no_memory_for_subscriptions() {
   return {kLimitReached,
-          "Your streams and subscriptions hold as much memory as they may; end some, or raise "
+          "Your streams and subscriptions have used all the memory that one client may have; end "
+          "some, or raise "
           "streams.max_total_bytes",
           {}};
 }

@@ -99,8 +99,8 @@ class Session {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// Another one carries the request from now on: `cancel` takes the place of the task before.
-    /// If that task is due already, `cancel` runs too, because the one before may be gone by then.
+    /// Hands the request to a new owner: `cancel` replaces the previous cancel task. If that one is
+    /// already queued, `cancel` runs as well, because the previous owner may be gone.
     void hand_over(Executor& loop, std::function<void()> cancel) {
       session_->hand_over_call(request_id_, loop, std::move(cancel));
     }
@@ -165,7 +165,8 @@ class Session {
   /// What appends to that stream, on its loop; null: there is no such stream.
   [[nodiscard]] std::shared_ptr<StandaloneStream> standalone_writer() const;
   /// Makes `stream`, which belongs to `loop`, the standalone stream if there is none, and keeps it.
-  /// Owns `writer` as long as it is that. Returns the id of the standalone stream.
+  /// The session owns `writer` for as long as `stream` is its standalone stream. Returns the id of
+  /// the standalone stream.
   StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop,
                                    std::shared_ptr<StandaloneStream> writer);
   /// Call when `stream` has expired.
@@ -174,9 +175,9 @@ class Session {
   void keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   /// Where messages that belong to no request go, if the session's connection takes them itself.
-  /// Runs on the loop that it was given with. `state_of` names what the message reports the state
-  /// of: a client that does not keep up is sent the last message of each name. Messages without a
-  /// name may be left out for such a client. The same is true of the standalone stream.
+  /// Runs on the loop that it was given with. If `state_of` is not empty, the message reports the
+  /// state of what it names: a client that does not keep up is sent the last message of each name.
+  /// Other messages may be left out for such a client. The same is true of the standalone stream.
   using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
   void set_outlet(Executor& loop, Outlet outlet);
   /// Sends `message` to the outlet. Returns false if there is none; there may be a standalone

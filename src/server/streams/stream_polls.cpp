@@ -150,9 +150,9 @@ void LongPoll::answer(TurnWork::Mark mark) {
   }
   MemoryHold memory((*stream)->memory_share());
   if (!memory.add(kWaitMemory)) {
-    end(over_limit(
-            "Your streams and polls hold as much memory as they may; wait for some polls, or "
-            "raise streams.max_total_bytes"),
+    end(over_limit("Your streams and polls have used all the memory that one client may have; wait "
+                   "for some polls, or "
+                   "raise streams.max_total_bytes"),
         std::move(mark));
     return;
   }

@@ -50,7 +50,8 @@ std::string TextAccumulator::take() {
 
 Error TextAccumulator::no_memory() {
   return {kLimitReached,
-          "Your streams hold as much memory as they may, and there is none for the whole text of "
+          "Your streams have used all the memory that one client may have, and there is none for "
+          "the whole text of "
           "this call's result; read or abort some, ask for less, or raise streams.max_total_bytes",
           {}};
 }

@@ -8,7 +8,7 @@
 
 #include "engine/llama/answer/answer_test_support.hpp"
 #include "engine/llama/llama_model.hpp"
-#include "engine/llama/model/test_models.hpp"
+#include "engine/llama/model/model_test_support.hpp"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
-#include "engine/llama/model/gguf_writer.hpp"
+#include "engine/llama/model/gguf_writer_test_support.hpp"
 
 namespace sluice {
 namespace {

@@ -47,9 +47,10 @@ bool MessageBody::on_body(std::string_view bytes) {
 /// fails.
 bool MessageBody::draw() {
   if (hold_.hold(memory_, head_.size() + reader_.held_bytes() + held_bytes_)) return true;
-  break_off(503, kBusy,
-            "The server holds as much as it may (http.max_total_buffers); send less at once, or "
-            "try it again");
+  break_off(
+      503, kBusy,
+      "The server is out of memory for buffers (http.max_total_buffers); send less at once, or "
+      "try it again");
   return false;
 }
 

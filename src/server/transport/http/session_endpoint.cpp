@@ -53,7 +53,7 @@ void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
        [exchange](const Error& error) {
          const bool is_there = error.code == kStreamInvalidState;
          refuse(*exchange, is_there ? 400 : 410, kInvalidRequest,
-                is_there ? "Last-Event-ID is the id of no event that is kept: " + error.data
+                is_there ? "Last-Event-ID is ahead of its stream: " + error.data
                          : std::string("The stream of Last-Event-ID has expired"));
        });
 }

@@ -16,8 +16,9 @@ class SessionEndpoint {
  public:
   explicit SessionEndpoint(Service& service) : service_(&service) {}
 
-  /// Errors: 400 without a session id or for an invalid event id, 404 for an unknown session, 405
-  /// where there are no sessions, 406 without text/event-stream, 410 for a stream that is gone.
+  /// Errors: 400 without a session id or for an invalid event id, 404 for an unknown session, 406
+  /// without text/event-stream, 410 for a stream that is gone. Where there are no sessions,
+  /// HttpAdmission has refused the request.
   void get(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);
   /// Ends the session: 204, or the errors of get().
   void remove(const HttpRequest& request, const HttpExchangePtr& exchange,

@@ -423,9 +423,10 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
   const RequestId name = id.empty() ? "batch " + std::to_string(++batches_) : id;
   const std::size_t bytes = pending_bytes_ + memory_of_pending(name);
   if (!pending_hold_.hold(service_->memory_of(principal_.id), bytes)) {
-    return fail(kBusy,
-                "Your unanswered requests hold as much memory as they may; wait for some "
-                "of them");
+    return fail(
+        kBusy,
+        "Your unanswered requests have used all the memory that one client may have; wait for some "
+        "of them");
   }
   auto channel = std::make_shared<Channel>(shared_from_this(), name);
   pending_.emplace(name, channel);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/file_test_support.hpp"
-#include "engine/llama/model/gguf_writer.hpp"
+#include "engine/llama/model/gguf_writer_test_support.hpp"
 
 namespace sluice::test {
 
