@@ -223,7 +223,7 @@ class Call : public RequestLoop {
   //
   // All of them throw Error:
   //   -32021         the client has not declared that it can be asked this
-  //   -32600         the client cannot be asked at all
+  //   -32600         the same before 2026-07-28; the revision has no such question
   //   -32602         the answer does not fit the question
   //   -32603         the client answered with an error: `data` has its `code` and `message`
   //   kTimedOut      up to 2025-11-25, except in a task: no answer for 10 minutes

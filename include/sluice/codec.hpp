@@ -230,7 +230,11 @@ json::value codec_schema(const Type&, SchemaBuilder& builder) {
 template <class T>
 bool codec_decode(const Type&, const json::value& value, void* out, Decoder& decoder) {
   // A copy of a JSON value uses the memory resource of the original. A message's memory is freed
-  // before its call ends, and the codec may keep a copy, so that copy is made from the heap.
+  // before its call ends, and the codec may keep a copy, so it gets a value on the heap: a copy,
+  // unless the codec around it has one already.
+  if (value.storage() == json::storage_ptr()) {
+    return Codec<T>::decode(value, *static_cast<T*>(out), decoder);
+  }
   const json::value owned(value, json::storage_ptr());
   return Codec<T>::decode(owned, *static_cast<T*>(out), decoder);
 }

@@ -211,8 +211,8 @@ std::expected<Serving, Error> start(const Server& server, const Where&... where)
 }
 
 /// Serves until SIGINT, SIGTERM or SIGHUP, or, with stdio, until standard input has ended and
-/// everything in it is answered. After a signal, calls under way may finish until
-/// ServeOptions::shutdown_deadline or a second signal. Returns the exit code for main(): 0, also
+/// everything in it is answered. After either, calls under way may finish until
+/// ServeOptions::shutdown_deadline or a (second) signal. Returns the exit code for main(): 0, also
 /// after printing the help; 1 if serving could not start, or 2 if the command line is wrong, after
 /// a message on standard error that says why. Signal handlers are as before when it returns.
 template <class... Where>

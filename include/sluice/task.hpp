@@ -16,6 +16,7 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -117,6 +118,7 @@ class ValuePromise : public PromiseBase {
   }
   T take() {
     rethrow();
+    if (!value_) throw std::logic_error("a coroutine has ended without co_return");
     return std::move(*value_);
   }
 
@@ -160,7 +162,8 @@ class RunToEnd {
   explicit RunToEnd(Frame<Promise> frame) : frame_(std::move(frame)) {}
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(AwaiterHandle awaiter) const noexcept {
+  std::coroutine_handle<> await_suspend(AwaiterHandle awaiter) const {
+    if (!frame_.get()) throw std::logic_error("a coroutine can be awaited only once");
     frame_.get().promise().set_awaiter(awaiter);
     return frame_.get();
   }

@@ -80,9 +80,9 @@ void warn_of_proxy(const PeerAddress& proxy, bool is_trusted) {
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
     log_warning(is_trusted
-                    ? "a trusted proxy names no client, so its clients count as one: let it "
-                      "write X-Forwarded-For (or what --forwarded-field of sluice serve says), or "
-                      "give each client a key"
+                    ? "a request from the address of a trusted proxy names no client, so all such "
+                      "requests count as one client's: let the proxy write X-Forwarded-For (or "
+                      "what --forwarded-field of sluice serve says), or give each client a key"
                     : "a proxy's clients count as one: name it in trusted_proxies "
                       "(--trusted-proxy of sluice serve), or give each client a key",
                 {{"proxy", proxy.to_string()}, {"left_out", *left_out}});
@@ -153,11 +153,10 @@ std::string AccessPolicy::address(const HttpRequest& request) const {
 }
 
 Principal AccessPolicy::principal_by_address(const HttpRequest& request) const {
-  const PeerAddress client = proxies_.client_of(request);
-  const bool is_forwarded =
-      request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
-  if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client, proxies_.trusts(client));
-  return {.id = client.to_string(), .isolated = false};
+  if (!authenticates() && proxies_.hides_client(request)) {
+    warn_of_proxy(request.peer, trusts_proxy(request.peer));
+  }
+  return {.id = address(request), .isolated = false};
 }
 
 }  // namespace sluice

@@ -113,6 +113,11 @@ bool TrustedProxies::trusts(const PeerAddress& address) const {
   });
 }
 
+bool TrustedProxies::hides_client(const HttpRequest& request) const {
+  if (trusts(request.peer)) return !request.has(field_);
+  return request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
+}
+
 PeerAddress TrustedProxies::client_of(const HttpRequest& request) const {
   PeerAddress client = request.peer;
   if (!trusts(client)) return client;

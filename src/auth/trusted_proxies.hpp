@@ -35,6 +35,9 @@ class TrustedProxies {
   /// the last address in the field that is not a trusted proxy's, because whatever precedes it may
   /// be forged. If a proxy names no client, it is that proxy.
   [[nodiscard]] PeerAddress client_of(const HttpRequest& request) const;
+  /// Whether client_of() is a proxy that has other clients: one that is not trusted, but forwards
+  /// the request of another, or a trusted one that does not send the field.
+  [[nodiscard]] bool hides_client(const HttpRequest& request) const;
 
  private:
   struct Network {

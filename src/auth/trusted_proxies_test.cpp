@@ -14,7 +14,7 @@ TrustedProxies trusting(const std::vector<std::string>& networks,
   return TrustedProxies::make(networks, field).value();
 }
 
-std::string client(const TrustedProxies& proxies, const char* peer, const Fields& fields) {
+HttpRequest request_from(const char* peer, const Fields& fields) {
   HttpRequest request;
   request.peer = PeerAddress::parse(peer).value();
   request.headers = fields;
@@ -22,7 +22,11 @@ std::string client(const TrustedProxies& proxies, const char* peer, const Fields
     request.known[static_cast<std::size_t>(known_header(fields[i].name))] =
         static_cast<std::uint8_t>(i + 1);
   }
-  return proxies.client_of(request).to_string();
+  return request;
+}
+
+std::string client(const TrustedProxies& proxies, const char* peer, const Fields& fields) {
+  return proxies.client_of(request_from(peer, fields)).to_string();
 }
 
 TEST(TrustedProxies, KnowAddressesAndPrefixes) {
@@ -92,6 +96,20 @@ TEST(TrustedProxies, ReadsForwarded) {
   EXPECT_EQ(of("for=192.0.2.1;for=198.51.100.6"), "10.0.0.1")
       << "two parameters \"for\" are ambiguous";
   EXPECT_EQ(client(proxies, "10.0.0.1", {{"X-Forwarded-For", "192.0.2.1"}}), "10.0.0.1");
+}
+
+TEST(TrustedProxies, TellWhoHidesItsClients) {
+  const TrustedProxies proxies = trusting({"10.0.0.0/8"});
+  const auto hides = [&](const char* peer, const Fields& fields) {
+    return proxies.hides_client(request_from(peer, fields));
+  };
+  EXPECT_TRUE(hides("10.0.0.1", {}));
+  EXPECT_TRUE(hides("10.0.0.1", {{"Forwarded", "for=192.0.2.1"}})) << "the other field";
+  EXPECT_FALSE(hides("10.0.0.1", {{"X-Forwarded-For", "192.0.2.1"}}));
+  EXPECT_FALSE(hides("10.0.0.1", {{"X-Forwarded-For", "10.0.0.1"}})) << "it asks for itself";
+  EXPECT_FALSE(hides("192.0.2.9", {}));
+  EXPECT_TRUE(hides("192.0.2.9", {{"X-Forwarded-For", "192.0.2.1"}}));
+  EXPECT_TRUE(hides("192.0.2.9", {{"Forwarded", "for=192.0.2.1"}}));
 }
 
 }  // namespace

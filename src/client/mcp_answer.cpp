@@ -86,7 +86,9 @@ void McpAnswer::on_complete() {
   if (result) {
     take_result(*result);
   } else {
-    fail(AnswerEnd::Outcome::failed, result.error());
+    fail(is_unreachable(result.error()) ? AnswerEnd::Outcome::unreachable
+                                        : AnswerEnd::Outcome::failed,
+         result.error());
   }
 }
 

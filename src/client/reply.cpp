@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "net/http/http_types.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -28,6 +29,10 @@ std::optional<Error> error_of(const json::object& message) {
 Result<json::object> parse_reply(int status, std::string_view body) {
   const auto not_a_reply = [&] {
     if (status == kContentTooLarge) return fail(kInternalError, std::string(kRequestTooLarge));
+    if (is_passing_trouble(status)) {
+      return fail(status, "a proxy in front of it answers " + std::to_string(status) + " " +
+                              std::string(reason_phrase(status)));
+    }
     return fail(kInternalError, "The server answered with HTTP status " + std::to_string(status) +
                                     " and no JSON-RPC response; is this the URL of sluice?");
   };
@@ -42,6 +47,10 @@ Result<json::object> parse_reply(int status, std::string_view body) {
 
 bool is_passing_trouble(int status) {
   return status == 429 || (status >= 502 && status <= 504);
+}
+
+bool is_unreachable(const Error& error) {
+  return is_passing_trouble(error.code);
 }
 
 void ReplyBody::begin(int status) {

@@ -13,18 +13,21 @@ namespace sluice {
 /// The JSON-RPC error in `message`, or nothing if it has none.
 std::optional<Error> error_of(const json::object& message);
 
-/// The `result` object of the JSON-RPC response in `body`. Errors: the response's own error, or
-/// -32603 if `body` is not a JSON-RPC response; that error names the HTTP status.
+/// The `result` object of the JSON-RPC response in `body`. Errors: the response's own error. If
+/// `body` is not a JSON-RPC response, the status if is_passing_trouble(), otherwise -32603; the
+/// message names the HTTP status.
 Result<json::object> parse_reply(int status, std::string_view body);
 
 /// What to say if the server takes no request of this size.
 inline constexpr std::string_view kRequestTooLarge =
-    "The question is larger than the server takes; ask for less, or start the server "
-    "with a larger --max-body";
+    "The question is larger than the server, or a proxy in front of it, takes; ask for less, or "
+    "start the server with a larger --max-body (nginx: client_max_body_size)";
 
 /// Whether an HTTP status means a temporary condition of the server, so that trying again may help:
 /// 429, 502, 503, 504.
 bool is_passing_trouble(int status);
+/// Whether `error` is that of a proxy that could not pass the request on.
+bool is_unreachable(const Error& error);
 
 /// Collects the body of a reply, up to a limit.
 class ReplyBody {

@@ -7,6 +7,10 @@
 namespace sluice {
 namespace {
 
+// Of the stream methods (docs/streaming.md).
+constexpr int kStreamNotFound = -32001;
+constexpr int kStreamExpired = -32005;
+
 std::optional<std::int64_t> integer_at(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   if (value == nullptr || !value->is_int64()) return std::nullopt;
@@ -132,8 +136,15 @@ bool StreamAnswer::take_chunk(const json::object& chunk) {
 
 void StreamAnswer::fail(const Error& error) {
   AnswerEnd end;
-  end.outcome = cancelled_ ? AnswerEnd::Outcome::cancelled : AnswerEnd::Outcome::failed;
+  end.outcome =
+      is_unreachable(error) ? AnswerEnd::Outcome::unreachable : AnswerEnd::Outcome::failed;
+  if (cancelled_) end.outcome = AnswerEnd::Outcome::cancelled;
   end.error = error;
+  if (started() && (error.code == kStreamNotFound || error.code == kStreamExpired)) {
+    end.error.message =
+        "The server no longer has this answer: it was restarted, or the answer has expired; ask "
+        "again";
+  }
   finish(end);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "stream/stream_error.hpp"
@@ -88,7 +89,12 @@ void PushCursor::finish() {
 
 void PushCursor::on_dropped(const Error& error) {
   if (std::exchange(state_, State::finished) == State::finished) return;
-  sink_->drop(error);
+  try {
+    sink_->drop(error);
+  } catch (const std::bad_alloc&) {
+    // Without memory to say why, the delivery just ends.
+    sink_->finish();
+  }
 }
 
 void PushCursor::on_dismissed() {

@@ -1,6 +1,7 @@
 #include "stream/stream.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "json/json.hpp"
@@ -265,10 +266,22 @@ void ChunkStream::mark_dirty() {
   queue();
 }
 
-void ChunkStream::queue() {
+void ChunkStream::queue() noexcept {
   if (!listed_ || queued_) return;
-  manager_->schedule_flush(shared_from_this());
-  queued_ = true;
+  try {
+    manager_->schedule_flush(shared_from_this());
+    queued_ = true;
+  } catch (const std::bad_alloc&) {
+    manager_->catch_up_later();
+  }
+}
+
+void ChunkStream::catch_up() noexcept {
+  if (paused_ && !ended()) {
+    if (stall_timer_ == 0) arm_stall_timer();
+    manager_->await_memory(*this);
+  }
+  if (paused_ || has_news()) queue();
 }
 
 class ChunkStream::Telling {
@@ -404,21 +417,36 @@ void ChunkStream::pause() {
   manager_->on_paused(*this);
 }
 
-void ChunkStream::arm_stall_timer() {
+void ChunkStream::arm_stall_timer() noexcept {
   poller_moved_ = false;
   for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
     cursor->moved_ = false;
   }
-  stall_timer_ = manager_->executor().schedule_at(
-      manager_->executor().clock().now() + manager_->limits().stall, [weak = weak_from_this()] {
-        if (const auto stream = weak.lock()) stream->on_stall();
-      });
+  try {
+    stall_timer_ = manager_->executor().schedule_at(
+        manager_->executor().clock().now() + manager_->limits().stall, [weak = weak_from_this()] {
+          if (const auto stream = weak.lock()) stream->on_stall();
+        });
+  } catch (const std::bad_alloc&) {
+    manager_->catch_up_later();
+  }
 }
 
 void ChunkStream::on_stall() {
   stall_timer_ = 0;
   if (!paused_ || ended()) return;
   const std::shared_ptr<ChunkStream> keep = shared_from_this();
+  try {
+    if (drop_all_stalled()) return;
+  } catch (const std::bad_alloc&) {
+    // Those that are left are dropped the next time.
+    manager_->catch_up_later();
+  }
+  arm_stall_timer();
+  queue();
+}
+
+bool ChunkStream::drop_all_stalled() {
   const Error error{kStreamInvalidState,
                     "The reader stalled: it held up a full stream for longer than stall-limit; "
                     "read faster or raise stall-limit"};
@@ -428,7 +456,7 @@ void ChunkStream::on_stall() {
     // A reader that has passed everything is not to blame: the stream waits for memory that others
     // hold.
     if (lowest == next() || drop_stalled(lowest, error) == 0) break;
-    if (ended()) return;
+    if (ended()) return true;
     dropped = true;
     if (poller_ == Poller::none) absent_at_ = lowest;
     manager_->place(*this);
@@ -439,10 +467,9 @@ void ChunkStream::on_stall() {
   // producer stops. The kept chunks stay readable.
   if (dropped && producer_ != nullptr && !is_read()) {
     abandon(error);
-    return;
+    return true;
   }
-  arm_stall_timer();
-  queue();
+  return false;
 }
 
 std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {

@@ -230,12 +230,17 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   void pause();
   /// Whether there is a reader that has come, rather than one that is expected.
   [[nodiscard]] bool is_read() const { return cursors_ != nullptr || poller_ == Poller::active; }
-  void arm_stall_timer();
+  /// Without memory for the timer, the manager arms it later.
+  void arm_stall_timer() noexcept;
   void on_stall();
+  /// Drops the readers that hold up the stream. Returns true if it has ended because of that.
+  bool drop_all_stalled();
   /// Drops the readers that are at `lowest` and have not moved. Returns their number.
   std::size_t drop_stalled(Seq lowest, const Error& error);
-  /// Arranges for settle() to be called at the end of the turn.
-  void queue();
+  /// Arranges for settle() to be called at the end of the turn, or without memory for that, later.
+  void queue() noexcept;
+  /// Does again what may have failed for lack of memory.
+  void catch_up() noexcept;
   /// A reader has every chunk below `below`: frees those that no reader holds.
   void release_confirmed(Seq below);
   /// Makes room, and wakes the producer if there is enough.

@@ -247,20 +247,24 @@ void StreamManager::place(ChunkStream& stream) noexcept {
   }
 }
 
-void StreamManager::on_paused(ChunkStream& stream) {
+void StreamManager::on_paused(ChunkStream& stream) noexcept {
   if (stream.log_.share().is_short()) await_memory(stream);
 }
 
-void StreamManager::await_memory(ChunkStream& stream) {
+void StreamManager::await_memory(ChunkStream& stream) noexcept {
   if (stream.awaits_memory_) return;
-  if (retry_timer_ == 0) {
-    retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
-      retry_timer_ = 0;
-      retry_paused();
-    });
+  try {
+    if (retry_timer_ == 0) {
+      retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
+        retry_timer_ = 0;
+        retry_paused();
+      });
+    }
+    await_memory_.push_back(stream.weak_from_this());
+    stream.awaits_memory_ = true;
+  } catch (const std::bad_alloc&) {
+    catch_up_later();
   }
-  await_memory_.push_back(stream.weak_from_this());
-  stream.awaits_memory_ = true;
 }
 
 void StreamManager::retry_paused() {
@@ -271,8 +275,12 @@ void StreamManager::retry_paused() {
     const auto stream = weak.lock();
     if (stream == nullptr) continue;
     stream->awaits_memory_ = false;
-    if (stream->log_.share().is_short()) {
-      reclaim(policy_->budget.limit() / 8, stream->log_.share());
+    try {
+      if (stream->log_.share().is_short()) {
+        reclaim(policy_->budget.limit() / 8, stream->log_.share());
+      }
+    } catch (const std::bad_alloc&) {
+      catch_up_later();
     }
     if (stream->paused_) stream->queue();
   }
@@ -329,6 +337,12 @@ void StreamManager::schedule_sweep() {
 }
 
 void StreamManager::sweep() {
+  if (std::exchange(must_catch_up_, false)) {
+    for (ChunkStream* stream = accessed_.newest(); stream != nullptr;
+         stream = accessed_.older_than(*stream)) {
+      stream->catch_up();
+    }
+  }
   const TimePoint now = executor_->clock().now();
   // Each stream that is examined leaves the front of the list. Producers and readers that are
   // notified may change the rest of the list.

@@ -124,9 +124,12 @@ class StreamManager {
   void on_ended(ChunkStream& stream);
   /// Called when a paused stream has no room. If the reason is a lack of memory, the stream is
   /// retried soon.
-  void on_paused(ChunkStream& stream);
+  void on_paused(ChunkStream& stream) noexcept;
   /// Retries a paused stream soon.
-  void await_memory(ChunkStream& stream);
+  void await_memory(ChunkStream& stream) noexcept;
+  /// Called when there is no memory to note that a stream must be looked at again: the next sweep
+  /// looks at all.
+  void catch_up_later() noexcept { must_catch_up_ = true; }
   /// Called when a reader of the stream has come, gone or moved. The stream may now be easier or
   /// harder to evict, and may have memory to free. Without memory to note that, the stream keeps
   /// what it has until it expires.
@@ -196,6 +199,7 @@ class StreamManager {
   Executor::TimerId sweep_timer_ = 0;
   Executor::TimerId retry_timer_ = 0;
   bool flush_posted_ = false;
+  bool must_catch_up_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

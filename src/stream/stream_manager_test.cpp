@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/allocation_failure_test_support.hpp"
 #include "stream/stream_error.hpp"
 #include "stream/stream_test_support.hpp"
 
@@ -20,16 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-/// Expects all current-value counters and budgets to be zero.
-void expect_nothing_left(StreamBench& bench) {
-  EXPECT_EQ(bench.policy.budget.used(), 0U);
-  EXPECT_EQ(bench.streams->counters().open, 0U);
-  EXPECT_EQ(bench.streams->counters().active, 0U);
-  EXPECT_EQ(bench.streams->counters().unread, 0U);
-  EXPECT_EQ(bench.streams->counters().started, bench.streams->counters().ended);
-  EXPECT_TRUE(bench.streams->streams_of("alice", 1).empty());
-}
 
 /// Ends `stream` and reads it to its end.
 void finish_and_read(StreamBench& bench, const std::shared_ptr<ChunkStream>& stream) {
@@ -336,72 +325,6 @@ TEST(StreamExpiry, OfNoTimeAtAllStillEnds) {
   bench.executor.advance(seconds(1));
   EXPECT_EQ(bench.streams->counters().open, 1U);
   EXPECT_FALSE(reader.dropped);
-}
-
-// --- without memory -------------------------------------------------------------------------
-
-TEST(StreamManager, ALackOfMemoryLeavesNoPartOfAStream) {
-  StreamBench bench;
-  fail_each_allocation([&] {
-    const auto stream = bench.start({.principal = "a client with a name that needs memory"});
-    ASSERT_NE(stream, nullptr);
-    {
-      const ReadingCursor reader(stream, 0);
-      stream->append(ChunkKind::text, "x");
-      bench.executor.run();
-    }
-    stream->finish();
-    bench.executor.run();
-  });
-  const StreamCounters& counters = bench.streams->counters();
-  EXPECT_EQ(counters.started, counters.open);
-  bench.streams->end_all({1, "x"});
-  EXPECT_EQ(counters.active, 0U);
-  EXPECT_EQ(bench.policy.quota.in_use(), 0U);
-  bench.executor.advance(std::chrono::hours(1));
-  EXPECT_EQ(counters.open, 0U);
-  const auto stream = bench.start();
-  ReadingCursor reader(stream, 0);
-  stream->append(ChunkKind::text, "y");
-  bench.executor.run();
-  EXPECT_EQ(reader.text, "y") << "streams are still flushed";
-}
-
-TEST(StreamManager, ExpiryGoesOnAfterALackOfMemory) {
-  // The first allocation is that of the test's timer.
-  for (std::size_t failing = 2; failing < 20; ++failing) {
-    StreamBench::Setup setup;
-    setup.limits.expiry = seconds(1);
-    setup.limits.tombstone = seconds(1);
-    StreamBench bench(setup);
-    const auto unended = bench.start({.principal = "a client with a name that needs memory"});
-    bench.start()->finish();
-    bench.executor.run();
-    allocations_left = failing;
-    bench.executor.advance(seconds(1));
-    allocations_left = 0;
-    bench.executor.advance(seconds(3));
-    expect_nothing_left(bench);
-    EXPECT_EQ(bench.streams->counters().tombstones, 0U);
-    EXPECT_EQ(bench.policy.quota.in_use(), 0U);
-  }
-}
-
-TEST(StreamManager, EndsAStreamWholeOrNotAtAllWithoutMemory) {
-  StreamBench bench;
-  fail_each_allocation([&] {
-    const auto stream = bench.start_pushed();
-    ReadingCursor reader(stream, 0);
-    try {
-      stream->finish("a trailer that needs memory");
-    } catch (const std::bad_alloc&) {
-      EXPECT_FALSE(stream->ended());
-      stream->finish();
-    }
-    bench.executor.run();
-    EXPECT_TRUE(reader.ended);
-    EXPECT_EQ(stream->next(), 1U);
-  });
 }
 
 // --- quota and number -----------------------------------------------------------------------

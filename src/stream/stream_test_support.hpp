@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,16 @@ struct StreamBench {
   StreamPolicy policy;
   std::unique_ptr<StreamManager> streams;
 };
+
+/// Expects all current-value counters and budgets to be zero.
+inline void expect_nothing_left(StreamBench& bench) {
+  EXPECT_EQ(bench.policy.budget.used(), 0U);
+  EXPECT_EQ(bench.streams->counters().open, 0U);
+  EXPECT_EQ(bench.streams->counters().active, 0U);
+  EXPECT_EQ(bench.streams->counters().unread, 0U);
+  EXPECT_EQ(bench.streams->counters().started, bench.streams->counters().ended);
+  EXPECT_TRUE(bench.streams->streams_of("alice", 1).empty());
+}
 
 /// A producer that counts its calls.
 class CountingProducer final : public StreamProducer {

@@ -214,6 +214,9 @@ constexpr const Type* variables_input() {
                 std::same_as<In, ResourceMatch>) {
     return nullptr;
   } else {
+    static_assert(std::is_class_v<In> && std::is_aggregate_v<In>,
+                  "a prompt or a resource template takes a struct of texts, sluice::Variables, or "
+                  "nothing; a template may take a sluice::ResourceMatch");
     return type_of<In>();
   }
 }

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -245,9 +246,13 @@ Task<typename Adapter::Result> run(std::shared_ptr<void> object,
   }
 }
 
-/// Moves `handler` to the heap. Server::add() owns it at once and calls destroy_handler().
+/// Moves `handler` to the heap. Server::add() owns it at once and calls destroy_handler(). Throws
+/// std::invalid_argument for a null pointer and an empty std::function.
 template <class F>
 void* new_handler(F handler) {
+  if constexpr (!std::is_empty_v<F> && requires { handler == nullptr; }) {
+    if (handler == nullptr) throw std::invalid_argument("a handler is null: give a function");
+  }
   return static_cast<void*>(new F(std::move(handler)));
 }
 template <class F>

@@ -194,14 +194,14 @@ int Chat::once(const std::string& question) {
   view.end_line();
   if (view.failure()) return leave(*view.failure());
   warn_if_cut_off(answer.end, conversation_.params());
+  const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
+                      answer.end.outcome == AnswerEnd::Outcome::unreachable;
+  if (failed) complain(explain(answer.end));
   if (options_.as_json) return finish_json(answer);
   // In a terminal they are shown with the answer.
   if (!is_terminal(STDOUT_FILENO) && !answer.tool_calls.empty()) {
     complain("the model asks for calls of tools: " + to_json(answer.tool_calls));
   }
-  const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
-                      answer.end.outcome == AnswerEnd::Outcome::unreachable;
-  if (failed) complain(explain(answer.end));
   if (!options_.quiet && !failed) {
     const Style style = Style::of(STDERR_FILENO);
     std::string line(style.dim());
@@ -284,7 +284,9 @@ int Chat::interact() {
     warn_if_cut_off(answer.end, conversation_.params());
     if (answer.end.outcome == AnswerEnd::Outcome::failed ||
         answer.end.outcome == AnswerEnd::Outcome::unreachable) {
-      complain(explain(answer.end));
+      std::string message = explain(answer.end);
+      if (message.contains("the context holds")) message += ", or start over with /reset";
+      complain(message);
     } else if (!options_.quiet) {
       write_all(STDOUT_FILENO, std::string(style.dim()) + "[" + answer.stats.summary() + "]" +
                                    std::string(style.reset()) + "\n");

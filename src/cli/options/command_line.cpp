@@ -220,6 +220,10 @@ std::string CommandLine::explain(const CLI::ParseError& error) const {
   std::vector<std::string> commands;
   for (const CommandOutline& one : known.commands) commands.push_back(one.name);
 
+  // A word before the name of the command is none of the command's.
+  if (const auto before = app_->remaining(); !is_program && !before.empty()) {
+    return "there is no command " + before.front() + "; see " + app_->get_name() + " --help";
+  }
   if (const auto unknown = app_->remaining(true); !unknown.empty()) {
     const std::string& word = unknown.front();
     if (word.starts_with('-')) {

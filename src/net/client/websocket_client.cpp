@@ -150,8 +150,9 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
       return std::string_view();
     };
     if (status != kSwitchingProtocols) {
-      const std::string why = url_.authority() + " answers " + std::to_string(status) + " " +
-                              std::string(reason_phrase(status)) + " instead of a WebSocket";
+      std::string why = url_.authority() + " answers " + std::to_string(status) + " " +
+                        std::string(reason_phrase(status)) + " instead of a WebSocket";
+      if (status == kUpgradeRequired) why += "; a proxy in between must pass on Upgrade";
       end(status >= kBadRequest ? status : kBadGateway, why);
     } else if (!equals_ignoring_case(header("Upgrade"), "websocket") ||
                !list_has_token(header("Connection"), "upgrade") ||

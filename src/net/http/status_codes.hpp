@@ -12,6 +12,7 @@ inline constexpr int kNotModified = 304;
 inline constexpr int kBadRequest = 400;
 inline constexpr int kNotFound = 404;
 inline constexpr int kContentTooLarge = 413;
+inline constexpr int kUpgradeRequired = 426;
 inline constexpr int kBadGateway = 502;
 inline constexpr int kServiceUnavailable = 503;
 inline constexpr int kGatewayTimeout = 504;

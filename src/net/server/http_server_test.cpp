@@ -468,7 +468,7 @@ class ConnectionLimitTest : public HttpServerTest {
  protected:
   static void expect_turned_away(Peer& peer) {
     peer.send(get("/"));
-    ASSERT_TRUE(peer.expect("try it again.\n"));
+    ASSERT_TRUE(peer.expect("try again later.\n"));
     EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 503"));
     EXPECT_TRUE(peer.expect_end());
   }
@@ -522,7 +522,7 @@ TEST_F(ConnectionLimitTest, WhoIsTurnedAwayTakesNoConnection) {
   Peer first = connect();
   std::vector<Peer> refused;  // they do not close
   for (int i = 0; i < 16; ++i) refused.push_back(connect());
-  for (Peer& each : refused) EXPECT_TRUE(each.expect("try it again.\n"));
+  for (Peer& each : refused) EXPECT_TRUE(each.expect("try again later.\n"));
   Peer beyond = connect();
   EXPECT_TRUE(beyond.expect_end());
   EXPECT_EQ(beyond.received, "") << "one client does not take all answers of 503";

@@ -155,6 +155,7 @@ Result<Places> Places::make(std::initializer_list<detail::Place> places) {
         out.over_unix = *static_cast<const unix_socket*>(place.value);
         break;
       case Kind::stdio:
+        if (out.over_stdio) step = fail(1, "A server has at most one sluice::stdio{}");
         out.over_stdio = true;
         break;
       case Kind::options:

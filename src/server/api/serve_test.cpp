@@ -101,6 +101,9 @@ TEST(Serve, HalfAPlaceIsRefused) {
   const auto same = start(server, http{.port = 0, .keys = {{"ann", kKey}, {"bob", kKey}}});
   ASSERT_FALSE(same);
   EXPECT_THAT(same.error().message, HasSubstr("API keys 'ann' and 'bob' are the same"));
+  const auto twice = start(server, stdio{}, stdio{});
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message, "A server has at most one sluice::stdio{}");
 }
 
 TEST(Serve, WhatTheSystemRefusesIsAnError) {

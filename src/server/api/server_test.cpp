@@ -1,6 +1,7 @@
 // sluice/server.hpp, as a program uses it.
 
 #include <chrono>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -300,6 +301,9 @@ TEST_F(PublicServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
   EXPECT_THROW(server.prompt("add", "", [](Add) { return std::string(); }), std::invalid_argument);
   EXPECT_THROW(Server("test", "1", {.state_keys = {"short"}}), std::invalid_argument);
   EXPECT_THROW(server.use(Middleware()), std::invalid_argument);
+  EXPECT_THROW(server.tool("null", "", static_cast<std::string (*)()>(nullptr)),
+               std::invalid_argument);
+  EXPECT_THROW(server.tool("empty", "", std::function<std::string()>()), std::invalid_argument);
   json::object meta;
   for (int i = 0; i < 100; ++i) meta = {{"a", std::move(meta)}};
   const auto add = [&] { server.tool("deep", "", [] { return std::string(); }, {.meta = meta}); };

@@ -434,7 +434,7 @@ TEST_F(BatchTest, ComparesFewUrisWithTemplatesInATurn) {
   EXPECT_EQ(send(array(reads)), "");
   bench.run_all();
   EXPECT_EQ(dispatched, 40);
-  EXPECT_LE(watch.most, TurnWork::kTurn / (8 * uri.size()));
+  EXPECT_LE(watch.most, TurnWork::kTurn / (3 * uri.size()));
 }
 
 TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {

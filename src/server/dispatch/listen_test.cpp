@@ -167,7 +167,7 @@ TEST_F(ListenTest, WithoutMemorySaysSoOfSubscriptions) {
   while (share->try_acquire(1000)) taken += 1000;
   const std::string refused = listen(R"({"toolsListChanged":true})");
   EXPECT_EQ(error_code(refused), kLimitReached);
-  EXPECT_THAT(refused, HasSubstr("Your streams and subscriptions hold"));
+  EXPECT_THAT(refused, HasSubstr("Your streams and subscriptions have used"));
   share->release(taken);
   const std::size_t before = bench.policy.budget.used();
   EXPECT_EQ(listen(R"({"toolsListChanged":true})"), "");

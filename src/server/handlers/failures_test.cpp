@@ -40,6 +40,25 @@ TEST_F(PublicServerTest, ThreeKindsOfFailureAreToldApart) {
   EXPECT_EQ(answer_of("").at_pointer("/error/message").as_string(), "Internal error");
 }
 
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type"
+TEST_F(PublicServerTest, CoroutinesThatAreWrittenWrongFail) {
+  server.tool("forgets", "", [](Add in) -> Task<Total> {
+    if (in.a > 0) co_return Total{.sum = in.a};
+  });
+  server.tool("twice", "", [](Call&) -> Task<std::string> {
+    const auto text = []() -> Task<std::string> { co_return "text"; };
+    Task<std::string> once = text();
+    co_await std::move(once);
+    co_return co_await std::move(once);  // NOLINT(bugprone-use-after-move)
+  });
+  serve();
+  EXPECT_FALSE(call("forgets", R"({"a":1,"b":1})").as_object().contains("error"));
+  EXPECT_EQ(call("forgets", R"({"a":0,"b":1})").at_pointer("/error/code").as_int64(), -32603);
+  EXPECT_EQ(call("twice", "{}").at_pointer("/error/code").as_int64(), -32603);
+}
+#pragma clang diagnostic pop
+
 TEST_F(PublicServerTest, TheDataOfAnErrorMayBeAValue) {
   server.tool("object", "",
               []() -> std::string { throw Error{7, "wait", json::object{{"seconds", 5}}}; });

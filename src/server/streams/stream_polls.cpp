@@ -5,7 +5,6 @@
 
 #include "core/client.hpp"
 #include "core/client_memory.hpp"
-#include "core/over_limit.hpp"
 #include "protocol/chunk_json.hpp"
 #include "stream/stream_error.hpp"
 
@@ -143,21 +142,20 @@ void LongPoll::answer(TurnWork::Mark mark) {
     return;
   }
   std::string result;
-  if (answer_poll(result, **stream, *place_, poll)) {
-    facts_.streams->work().worked(result.size());
-    end(std::move(result), std::move(mark));
-    return;
+  if (!answer_poll(result, **stream, *place_, poll)) {
+    MemoryHold memory((*stream)->memory_share());
+    if (memory.add(kWaitMemory)) {
+      wait_ = std::make_unique<Wait>(*this, std::move(*stream), std::move(memory));
+      facts_.loop->post([self = shared_from_this()] { self->facts_.channel->give_way(); });
+      return;
+    }
+    // Without memory it cannot wait. It is answered as if its time were over, because what frees
+    // memory is that the client goes on reading.
+    facts_.poll.wait = {};
+    answer_poll(result, **stream, *place_, poll);
   }
-  MemoryHold memory((*stream)->memory_share());
-  if (!memory.add(kWaitMemory)) {
-    end(over_limit("Your streams and polls have used all the memory that one client may have; wait "
-                   "for some polls, or "
-                   "raise streams.max_total_bytes"),
-        std::move(mark));
-    return;
-  }
-  wait_ = std::make_unique<Wait>(*this, std::move(*stream), std::move(memory));
-  facts_.loop->post([self = shared_from_this()] { self->facts_.channel->give_way(); });
+  facts_.streams->work().worked(result.size());
+  end(std::move(result), std::move(mark));
 }
 
 /// There are chunks, or the time is over: tries to answer again. The position is held meanwhile.

@@ -22,7 +22,7 @@ Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& sessi
 void HttpChannel::cancel() {
   if (CloseTask task = std::exchange(close_task_, {})) task(DisconnectReason::cancelled);
   exchange_->on_close({});
-  if (can_stream_) start();
+  if (can_stream()) start();
   if (is_stream()) {
     exchange_->finish();
   } else {
@@ -31,7 +31,8 @@ void HttpChannel::cancel() {
 }
 
 void HttpChannel::may_take_long() {
-  if (can_stream_ && format_ == Format::events) exchange_->stream_if_silent();
+  // Without a word about events, the client may parse the reply as JSON, as plain `fetch` does.
+  if (stream_ == Acceptance::by_name && format_ == Format::events) exchange_->stream_if_silent();
 }
 
 void HttpChannel::reply(int http_status, std::string message) {

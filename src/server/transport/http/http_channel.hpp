@@ -8,6 +8,7 @@
 
 #include "net/http/http_exchange.hpp"
 #include "server/channel/reply_channel.hpp"
+#include "server/transport/http/http_refusal.hpp"
 
 namespace sluice {
 
@@ -16,9 +17,9 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
  public:
   /// How messages are framed.
   enum class Format : std::uint8_t { events, lines };
-  /// `can_stream`: the request accepts `format`.
-  HttpChannel(HttpExchangePtr exchange, bool can_stream, Format format = Format::events)
-      : exchange_(std::move(exchange)), can_stream_(can_stream), format_(format) {}
+  /// `stream`: how the request accepts `format`.
+  HttpChannel(HttpExchangePtr exchange, Acceptance stream, Format format = Format::events)
+      : exchange_(std::move(exchange)), stream_(stream), format_(format) {}
 
   /// Lets the client of `session` cancel this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
@@ -35,7 +36,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   [[nodiscard]] const Framing& framing() const override {
     return format_ == Format::events ? sse_framing() : line_framing();
   }
-  [[nodiscard]] bool can_stream() const override { return can_stream_; }
+  [[nodiscard]] bool can_stream() const override { return stream_ != Acceptance::no; }
   void may_take_long() override;
   void on_close(CloseTask task) override;
   void on_drain(Executor::Task task) override;
@@ -67,7 +68,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   HttpExchangePtr exchange_;
   CloseTask close_task_;
   std::unique_ptr<InSession> in_session_;  // null without a session
-  bool can_stream_;
+  Acceptance stream_;
   Format format_;
   bool started_ = false;
 };

@@ -73,6 +73,12 @@ class RetainedHttpCaller final : public Caller,
   std::shared_ptr<HttpChannel> channel_;  // null for notifications
 };
 
+/// Whether it matters who asks. It does not for what a load balancer or a monitor reads.
+bool has_caller(HttpRoute route) {
+  return route != HttpRoute::health && route != HttpRoute::readiness &&
+         route != HttpRoute::metrics && route != HttpRoute::preflight;
+}
+
 /// The caller of one POST. If its principal is not known yet, it is determined when it is needed.
 class HttpCaller final : public Caller {
  public:
@@ -89,8 +95,8 @@ class HttpCaller final : public Caller {
   }
 
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
-    auto channel = std::make_shared<HttpChannel>(*exchange_,
-                                                 accepts(*request_, "text/event-stream", "text/*"));
+    auto channel = std::make_shared<HttpChannel>(
+        *exchange_, acceptance(*request_, "text/event-stream", "text/*"));
     if (session_ != nullptr && !id.empty()) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
         return std::unexpected(std::move(added.error()));
@@ -287,7 +293,7 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     post_message(request, exchange, std::move(admitted->principal));
     return;
   }
-  const Principal principal = admitted->principal.id.empty()
+  const Principal principal = admitted->principal.id.empty() && has_caller(admitted->route)
                                   ? service_->access->principal_by_address(request)
                                   : std::move(admitted->principal);
   switch (admitted->route) {

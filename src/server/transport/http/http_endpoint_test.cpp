@@ -140,7 +140,11 @@ TEST_F(HttpEndpointTest, ASilentCallBecomesAnEventStream) {
   both.send(post("/mcp", kCall, "Accept: application/json, text/event-stream\r\n"));
   Peer json = connect_to_endpoint();
   json.send(post("/mcp", kCall, "Accept: application/json\r\n"));
-  ASSERT_TRUE(until([&] { return calls.size() == 2; }));
+  Peer any = connect_to_endpoint();
+  any.send(post("/mcp", kCall, "Accept: */*\r\n"));
+  Peer unsaid = connect_to_endpoint();
+  unsaid.send(post("/mcp", kCall));
+  ASSERT_TRUE(until([&] { return calls.size() == 4; }));
   pass(options.event_start - std::chrono::seconds(1));
   both.receive();
   EXPECT_EQ(both.received, "");
@@ -153,8 +157,10 @@ TEST_F(HttpEndpointTest, ASilentCallBecomesAnEventStream) {
   for (const auto& call : calls) call->complete({.text = "done"});
   ASSERT_TRUE(both.expect("0\r\n\r\n"));
   EXPECT_THAT(both.taken, HasSubstr("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\""));
-  ASSERT_TRUE(json.expect("}}"));
-  EXPECT_THAT(json.taken, HasSubstr("Content-Type: application/json"));
+  for (Peer* const parses_json : {&json, &any, &unsaid}) {
+    ASSERT_TRUE(parses_json->expect("}}"));
+    EXPECT_THAT(parses_json->taken, HasSubstr("Content-Type: application/json"));
+  }
 }
 
 TEST_F(HttpEndpointTest, ASilentRunOrPollBecomesAnEventStream) {

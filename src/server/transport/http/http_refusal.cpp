@@ -17,15 +17,23 @@ void refuse(HttpExchange& exchange, int status, int code, std::string message, H
   refuse(exchange, status, Error{code, std::move(message), {}}, extra);
 }
 
-bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
+Acceptance acceptance(const HttpRequest& request, std::string_view type,
+                      std::string_view any_subtype) {
   std::string all;
   const std::string_view accept = request.list(KnownHeader::accept, all);
-  if (accept.data() == nullptr) return true;
+  if (accept.data() == nullptr) return Acceptance::by_range;
   // The most specific range decides.
   for (const std::string_view range : {type, any_subtype, std::string_view("*/*")}) {
-    if (const std::optional<double> weight = list_weight(accept, range)) return *weight > 0;
+    const std::optional<double> weight = list_weight(accept, range);
+    if (!weight) continue;
+    if (*weight <= 0) return Acceptance::no;
+    return range == type ? Acceptance::by_name : Acceptance::by_range;
   }
-  return false;
+  return Acceptance::no;
+}
+
+bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
+  return acceptance(request, type, any_subtype) != Acceptance::no;
 }
 
 bool accepts_by_name(const HttpRequest& request, std::string_view type) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,14 @@ void refuse(HttpExchange& exchange, int status, const Error& error, HeaderFields
 void refuse(HttpExchange& exchange, int status, int code, std::string message,
             HeaderFields extra = {});
 
-/// Whether the Accept field of `request` takes `type`, which is one of `any_subtype` (such as
-/// text/*). Without the field, everything is taken.
+/// How the Accept field of a request takes a type: by its name, or only by a range such as */*.
+enum class Acceptance : std::uint8_t { no, by_range, by_name };
+
+/// How the Accept field of `request` takes `type`, which is one of `any_subtype` (such as text/*).
+/// Without the field, everything is taken, as by */*.
+Acceptance acceptance(const HttpRequest& request, std::string_view type,
+                      std::string_view any_subtype);
+/// Whether it takes `type` in either way.
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype);
 /// Whether the field names `type` itself and takes it.
 bool accepts_by_name(const HttpRequest& request, std::string_view type);

@@ -28,7 +28,7 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
 }
 
 bool MessageBody::open() {
-  reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
+  reply_->attach(std::make_shared<HttpChannel>(exchange_, Acceptance::by_name, format_));
   // The task keeps this alive while lines wait, even after the body has ended.
   reply_->on_progress([self = shared_from_this()] {
     if (!self->waiting_) return;
