@@ -86,8 +86,8 @@ void McpAnswer::on_complete() {
   if (result) {
     take_result(*result);
   } else {
-    fail(is_unreachable(result.error()) ? AnswerEnd::Outcome::unreachable
-                                        : AnswerEnd::Outcome::failed,
+    fail(is_passing_trouble(result.error().code) ? AnswerEnd::Outcome::unreachable
+                                                 : AnswerEnd::Outcome::failed,
          result.error());
   }
 }

@@ -49,10 +49,6 @@ bool is_passing_trouble(int status) {
   return status == 429 || (status >= 502 && status <= 504);
 }
 
-bool is_unreachable(const Error& error) {
-  return is_passing_trouble(error.code);
-}
-
 void ReplyBody::begin(int status) {
   status_ = status;
   text_.clear();

@@ -26,8 +26,6 @@ inline constexpr std::string_view kRequestTooLarge =
 /// Whether an HTTP status means a temporary condition of the server, so that trying again may help:
 /// 429, 502, 503, 504.
 bool is_passing_trouble(int status);
-/// Whether `error` is that of a proxy that could not pass the request on.
-bool is_unreachable(const Error& error);
 
 /// Collects the body of a reply, up to a limit.
 class ReplyBody {

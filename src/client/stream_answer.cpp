@@ -3,13 +3,10 @@
 #include <utility>
 
 #include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {
-
-// Of the stream methods (docs/streaming.md).
-constexpr int kStreamNotFound = -32001;
-constexpr int kStreamExpired = -32005;
 
 std::optional<std::int64_t> integer_at(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -137,7 +134,7 @@ bool StreamAnswer::take_chunk(const json::object& chunk) {
 void StreamAnswer::fail(const Error& error) {
   AnswerEnd end;
   end.outcome =
-      is_unreachable(error) ? AnswerEnd::Outcome::unreachable : AnswerEnd::Outcome::failed;
+      is_passing_trouble(error.code) ? AnswerEnd::Outcome::unreachable : AnswerEnd::Outcome::failed;
   if (cancelled_) end.outcome = AnswerEnd::Outcome::cancelled;
   end.error = error;
   if (started() && (error.code == kStreamNotFound || error.code == kStreamExpired)) {

@@ -89,7 +89,8 @@ class ChunkLog {
 
   /// Text fills `data` from the front; the index, one entry per chunk, fills it from the back.
   struct Segment {
-    // Bits, because each stream has a segment. A million chunks a second last for eight years.
+    // Bit-fields, because each stream has a segment. 48 bits number a million chunks a second for
+    // eight years.
     Seq base : 48 = 0;
     Seq count : 16 = 0;  // a segment has room for 4,096 chunks at most
     std::uint32_t used = 0;

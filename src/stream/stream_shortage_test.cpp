@@ -64,8 +64,7 @@ TEST(StreamShortage, ALackOfMemoryLeavesNoPartOfAStream) {
 }
 
 TEST(StreamShortage, ExpiryGoesOnAfterALackOfMemory) {
-  // The first allocation is that of the test's timer.
-  for (std::size_t failing = 2; failing < 20; ++failing) {
+  fail_some_allocations([](std::size_t failing) {
     StreamBench::Setup setup;
     setup.limits.expiry = seconds(1);
     setup.limits.tombstone = seconds(1);
@@ -73,14 +72,12 @@ TEST(StreamShortage, ExpiryGoesOnAfterALackOfMemory) {
     const auto unended = bench.start({.principal = "a client with a name that needs memory"});
     bench.start()->finish();
     bench.executor.run();
-    allocations_left = failing;
-    bench.executor.advance(seconds(1));
-    allocations_left = 0;
+    advance_without(bench, failing, seconds(1));
     bench.executor.advance(seconds(3));
     expect_nothing_left(bench);
     EXPECT_EQ(bench.streams->counters().tombstones, 0U);
     EXPECT_EQ(bench.policy.quota.in_use(), 0U);
-  }
+  });
 }
 
 TEST(StreamShortage, EndsAStreamWholeOrNotAtAllWithoutMemory) {

@@ -19,7 +19,31 @@ struct Kept {
   std::vector<json::value> values;
 };
 
+/// A codec that uses itself for what is in it.
+struct Nested {
+  Nested() = default;
+  std::vector<Nested> children;
+
+  /// What the codec around the one that runs has got.
+  static inline const json::value* around = nullptr;
+  /// How often a codec has got a copy instead of a part of that.
+  static inline int copies = 0;
+};
+
 }  // namespace
+
+template <>
+struct Codec<Nested> {
+  static json::value schema(SchemaBuilder&) { return json::object(); }
+  static bool decode(const json::value& value, Nested& out, Decoder& decoder) {
+    const json::value* const before = std::exchange(Nested::around, &value);
+    if (before != nullptr && &value != before->as_array().data()) ++Nested::copies;
+    const bool fits = Codec<std::vector<Nested>>::decode(value, out.children, decoder);
+    Nested::around = before;
+    return fits;
+  }
+  static json::value encode(const Nested&, Encoder&) { return json::array(); }
+};
 
 template <>
 struct Codec<Kept> {
@@ -83,6 +107,18 @@ TEST_F(ArgumentsTest, TheJsonInAStructOutlivesItsMessage) {
   expect_kept("wait", R"({"value":["not a very short text, so that it has memory"],)"
                       R"("objects":[{"a":"another text which is not very short"}],)"
                       R"("kept":{"kept":"a third text which is not very short"}})");
+}
+
+TEST_F(ArgumentsTest, ACodecWithinACodecGetsNoCopy) {
+  struct Tree {
+    Nested root;
+  };
+  bool has_come = false;
+  server.tool("take", "", [&](const Tree&) { has_come = true; });
+  serve();
+  call("take", R"({"root":)" + std::string(50, '[') + std::string(50, ']') + "}");
+  EXPECT_TRUE(has_come);
+  EXPECT_EQ(Nested::copies, 0) << "of each level, with all below it";
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ constexpr auto kDrainPoll = 10ms;
 /// How long a shutdown waits for the readers of ended streams while none of them reads any of what
 /// waits for it.
 constexpr auto kReadGrace = 2s;
-/// How long the last chunks of streams that the deadline has ended may take to reach their readers.
+/// How long a shutdown waits for the readers of streams that it has ended while none of them gets
+/// any of the last chunks. It waits for kReadGrace in all.
 constexpr auto kEndGrace = 500ms;
 /// How long, after the deadline, the last bytes may take to be sent and peers to close.
 constexpr auto kCloseGrace = 500ms;
@@ -410,11 +411,19 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   }
   // Even in a hurry, the last chunks get some time to reach their readers before the connections
   // are closed.
-  const TimePoint ends_until = std::chrono::steady_clock::now() + kEndGrace;
+  const TimePoint ends_until = std::chrono::steady_clock::now() + kReadGrace;
+  TimePoint reached_until;
+  std::optional<std::size_t> unended;
   do {
+    const std::size_t now_there =
+        server.sum(&StreamCounters::active) + server.sum(&StreamCounters::unread);
+    if (now_there == 0) break;
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (std::exchange(unended, now_there) != now_there) {
+      reached_until = std::min(ends_until, now + kEndGrace);
+    }
     std::this_thread::sleep_for(kDrainPoll);
-  } while (server.sum(&StreamCounters::active) + server.sum(&StreamCounters::unread) > 0 &&
-           std::chrono::steady_clock::now() < ends_until);
+  } while (std::chrono::steady_clock::now() < reached_until);
   // On the heap: the callback may come after the wait has been given up.
   struct Closed {
     std::mutex mutex;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/api_keys.hpp"
 #include "net/http/compression.hpp"
 #include "net/http/http_parser.hpp"
 #include "server/dispatch/server_test_support.hpp"
@@ -112,6 +113,19 @@ TEST_F(AuthenticationTest, NobodyComesInUnasked) {
     EXPECT_THAT(ask_as(as("broken")), AllOf(StartsWith("HTTP/1.1 500 "), Not(HasSubstr("secret"))));
     EXPECT_THAT(ask_as(as("ann")), Not(::testing::ContainsRegex("^HTTP/1.1 (401|403|500) ")));
   }
+}
+
+TEST_F(AuthenticationTest, ItIsAskedAgainIfItIsReplacedBeforeTheBodyCame) {
+  Peer peer = connect_to_endpoint();
+  peer.send("POST /mcp HTTP/1.1\r\nHost: test\r\n" + as("ann") +
+            "Content-Length: " + std::to_string(kRun.size()) + "\r\n\r\n");
+  settle();
+  EXPECT_THAT(users->asked, ElementsAre("POST /mcp"));
+  policy->replace_authenticator(
+      std::make_shared<ApiKeys>(std::vector<std::pair<std::string, std::string>>{}));
+  peer.send(std::string(kRun));
+  EXPECT_TRUE(peer.expect("}}"));
+  EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 401 "));
 }
 
 TEST_F(AuthenticationTest, HowTheServerIsIsToldToAll) {

@@ -149,13 +149,17 @@ struct Verdict final : HeadVerdict {
   using Admission = std::expected<HttpAdmission::Admitted, HttpRefusal>;
   /// The sender is refused.
   Verdict() : HeadVerdict(false) {}
-  Verdict(Admission decided, std::shared_ptr<MemoryShare> client)
-      : HeadVerdict(decided.has_value(), std::move(client)), admitted(std::move(decided)) {}
+  Verdict(Admission decided, std::shared_ptr<MemoryShare> client, std::uint32_t replaced)
+      : HeadVerdict(decided.has_value(), std::move(client)),
+        admitted(std::move(decided)),
+        replacements(replaced) {}
   /// Who asks, if it is known from the head.
   [[nodiscard]] std::string principal() const {
     return admitted && *admitted ? (*admitted)->principal.id : std::string();
   }
   std::optional<Admission> admitted = {};
+  /// How often the authenticator had been replaced.
+  std::uint32_t replacements = 0;
 };
 
 /// The header lines that let the page that sent `request` read the reply, including an error.
@@ -236,7 +240,8 @@ std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
   Verdict::Admission admitted = admit(head);
   std::shared_ptr<MemoryShare> client;
   if (admitted) client = memory_of(head, admitted->principal);
-  return std::make_unique<Verdict>(std::move(admitted), std::move(client));
+  return std::make_unique<Verdict>(std::move(admitted), std::move(client),
+                                   service_->access->replacements());
 }
 
 std::expected<HttpAdmission::Admitted, HttpRefusal> HttpEndpoint::admit(const HttpRequest& head) {
@@ -277,8 +282,11 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
   }
   if (request.has(KnownHeader::origin)) exchange->set_head_lines(lines_for_page(request));
   auto* const verdict = static_cast<Verdict*>(request.verdict);
+  // A key that was good when the head came may have been removed since.
+  const bool is_judged = verdict != nullptr && verdict->admitted &&
+                         verdict->replacements == service_->access->replacements();
   std::expected<HttpAdmission::Admitted, HttpRefusal> admitted =
-      verdict == nullptr || !verdict->admitted ? admit(request) : std::move(*verdict->admitted);
+      is_judged ? std::move(*verdict->admitted) : admit(request);
   if (!admitted) {
     const int status = admitted.error().status;
     if (status == 401 || status == 403) log_refusal(request, admitted.error());
