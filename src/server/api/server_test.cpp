@@ -35,14 +35,14 @@ struct Topic {
   std::string topic;
   std::optional<std::string> style;
 };
-struct Nested {
+struct NestedTopic {
   Topic topic;
 };
 struct ManyNames {
   std::vector<std::string> names;
 };
 static_assert(detail::is_form<Form>());
-static_assert(!detail::is_form<Nested>() && !detail::is_form<ManyNames>());
+static_assert(!detail::is_form<NestedTopic>() && !detail::is_form<ManyNames>());
 static_assert(!detail::is_form<std::string>());
 
 TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
