@@ -264,8 +264,11 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
                        std::to_string(kMaxIntervalUs) + "}}}",
        .handler = Tool::Deferred([&engine](const json::object& arguments,
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
-         json::object params = arguments;
-         if (const json::value* interval = params.if_contains("interval_ms")) {
+         json::object params;
+         for (const char* const name : {"count", "interval_us"}) {
+           if (const json::value* const given = arguments.if_contains(name)) params[name] = *given;
+         }
+         if (const json::value* interval = arguments.if_contains("interval_ms")) {
            const std::optional<std::int64_t> ms = integer_of(*interval);
            if (!ms || *ms < -1 || *ms > kMaxIntervalUs / 1000) {
              return fail(kInvalidParams,

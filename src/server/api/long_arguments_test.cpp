@@ -70,6 +70,12 @@ struct Numbers {
   std::vector<Traced> numbers;
 };
 
+/// Takes any JSON, which is not looked at to validate it.
+struct Anything {
+  json::value numbers;
+  Traced first;
+};
+
 std::string seen(const Numbers& in) {
   if (in.numbers.empty()) return "none";
   return std::to_string(in.numbers.size()) + " up to " + std::to_string(in.numbers.back().value) +
@@ -86,6 +92,10 @@ class LongArgumentsTest : public ::testing::Test {
                 [](Numbers in, Call&) -> Task<std::string> { co_return seen(in); });
     server.tool("json", "",
                 [](json::object in) { return std::to_string(in.at("numbers").as_array().size()); });
+    server.tool("anything", "", [](const Anything& in) {
+      return std::to_string(in.numbers.as_array().size()) +
+             (in.first.thread == std::this_thread::get_id() ? " here" : " elsewhere");
+    });
     server.tool("long", "", [](const Numbers&) { return std::string(100'000, 'x'); });
     const http at{.port = 0,
                   .keys = {{"alice", "key-of-alice-12345"}, {"bob", "key-of-bob-1234567"}}};
@@ -95,9 +105,10 @@ class LongArgumentsTest : public ::testing::Test {
   void SetUp() override { ASSERT_TRUE(serving); }
 
   std::string called(const std::string& tool, const std::string& numbers,
-                     std::string_view key = "key-of-alice-12345") {
+                     std::string_view key = "key-of-alice-12345", std::string_view others = {}) {
     const std::string body = R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" +
-                             tool + R"(","arguments":{"numbers":[)" + numbers + "]}}}";
+                             tool + R"(","arguments":{"numbers":[)" + numbers + "]" +
+                             std::string(others) + "}}}";
     Peer peer(serving->port());
     peer.send(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer " +
@@ -120,6 +131,14 @@ TEST_F(LongArgumentsTest, AHandlerOfEachShapeGetsThemDecodedElsewhere) {
     EXPECT_THAT(called(tool, many(50'000, "7")), HasSubstr("50000 up to 7 elsewhere")) << tool;
   }
   EXPECT_THAT(called("json", many(50'000, "7")), HasSubstr("50000"));
+}
+
+TEST_F(LongArgumentsTest, ThatValidateInFewStepsAreDecodedElsewhereToo) {
+  const auto called_with = [&](std::size_t count) {
+    return called("anything", many(count, "7"), "key-of-alice-12345", R"(,"first":1)");
+  };
+  EXPECT_THAT(called_with(100), HasSubstr("100 here"));
+  EXPECT_THAT(called_with(50'000), HasSubstr("50000 elsewhere"));
 }
 
 TEST_F(LongArgumentsTest, WhatDoesNotFitIsRefusedInTheSameWords) {
