@@ -303,6 +303,8 @@ for (const [name, way] of Object.entries(ways)) {
       await until(waits, 'something waits for all');
       await nothing_is_done_for_them(server);
       const other = new HttpClient(server, { local_address: kOther });
+      // Compiles the schemas that its answers are checked with, which is not the server's time.
+      assert.deepEqual(await other.call('ping', {}), {});
       for (let look = 0; look < 10; ++look) {
         const asked = performance.now();
         assert.deepEqual(await other.call('ping', {}), {});
