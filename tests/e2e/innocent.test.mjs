@@ -86,7 +86,7 @@ for (const [whose, params, fields] of [
     const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
     const accept = 'Accept: application/json\r\n';
     const request = post(Buffer.from(call), `${accept}${fields}`);
-    const attackers = await connections(t, server, 5);
+    const attackers = await connections(t, server, 2);
     for (const attacker of attackers) attacker.write(Buffer.concat(Array(2).fill(request)));
     for (const attacker of attackers) {
       for (let n = 0; n < 2; ++n) {
