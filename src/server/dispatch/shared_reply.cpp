@@ -42,13 +42,20 @@ class SharedReply::Channel final : public ReplyChannel,
     if (reply_ != nullptr) leave();
   }
 
-  Result<void> make_cancellable(const std::shared_ptr<Session>& session) {
-    Result<std::unique_ptr<Session::Call>> entry =
-        Session::add_call(session, id_, *reply_->loop_, [weak = weak_from_this()] {
-          if (const auto channel = weak.lock()) channel->cancel();
-        });
-    if (!entry) return std::unexpected(std::move(entry.error()));
-    cancellable_ = std::move(*entry);
+  Result<void> make_cancellable(const std::shared_ptr<Session>& session,
+                                std::unique_ptr<Session::Call> entry) {
+    auto cancel = [weak = weak_from_this()] {
+      if (const auto channel = weak.lock()) channel->cancel();
+    };
+    cancellable_ = std::move(entry);
+    if (cancellable_ != nullptr) {
+      cancellable_->hand_over(*reply_->loop_, std::move(cancel));
+      return {};
+    }
+    Result<std::unique_ptr<Session::Call>> added =
+        Session::add_call(session, id_, *reply_->loop_, std::move(cancel));
+    if (!added) return std::unexpected(std::move(added.error()));
+    cancellable_ = std::move(*added);
     return {};
   }
 
@@ -128,10 +135,11 @@ void SharedReply::attach(std::shared_ptr<ReplyChannel> output) {
 }
 
 Result<std::shared_ptr<ReplyChannel>> SharedReply::open(const RequestId& id,
-                                                        const std::shared_ptr<Session>& session) {
+                                                        const std::shared_ptr<Session>& session,
+                                                        std::unique_ptr<Session::Call> entry) {
   const auto channel = std::make_shared<Channel>(shared_from_this(), id);
   if (session != nullptr) {
-    if (Result<void> added = channel->make_cancellable(session); !added) {
+    if (Result<void> added = channel->make_cancellable(session, std::move(entry)); !added) {
       return std::unexpected(std::move(added.error()));
     }
   }

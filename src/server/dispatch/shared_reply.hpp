@@ -45,9 +45,10 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// false if there is not even that much memory.
   [[nodiscard]] bool reserve(std::size_t count, std::size_t ids);
   /// Opens the channel of request `id`. The request can be cancelled through `session`, unless that
-  /// is null. Errors as Session::add_call().
+  /// is null, or through the entry that it has already. Errors as Session::add_call().
   Result<std::shared_ptr<ReplyChannel>> open(const RequestId& id,
-                                             const std::shared_ptr<Session>& session);
+                                             const std::shared_ptr<Session>& session,
+                                             std::unique_ptr<Session::Call> entry = nullptr);
   /// Adds the response to request `id`, which needs no channel for it. If it has to wait and there
   /// is no memory for it, or the array would become longer than kMost, an error with kBusy takes
   /// its place.

@@ -96,6 +96,7 @@ bool MessageBody::handle_lines() {
     }
     if (is_held) {
       const std::string next = std::move(held_.front().text);
+      entry_ = std::move(held_.front().entry);
       held_.pop_front();
       held_bytes_ -= next.size();
       take(next, true);
@@ -157,16 +158,24 @@ void MessageBody::receive(const std::expected<Message, MessageError>& message,
 
 void MessageBody::hold(const Message& message, std::string_view text) {
   if (held_.size() < kMaxHeld) {
-    held_.push_back({std::string(text), message.id});
+    Held& held = held_.emplace_back(std::string(text), message.id);
     held_bytes_ += text.size();
+    const auto session = find_session();
+    if (message.id.empty() || !session || *session == nullptr) return;
+    // Without an entry, only this body can cancel it. What prevents one is answered in its turn.
+    held.entry = Session::add_call(*session, message.id, exchange_->executor(),
+                                   [weak = weak_from_this(), id = message.id] {
+                                     if (const auto self = weak.lock()) self->forget_held(id);
+                                   })
+                     .value_or(nullptr);
   } else if (message.id.empty()) {
     handle(message);
   } else {
     std::string refusal;
     append_error(refusal, message.id,
                  {kBusy,
-                  "Too many requests of this body are unanswered, and some of them wait for the "
-                  "client's response; send the request again when they have been answered",
+                  "Too many requests of this body are unanswered, and the server waits for a "
+                  "response of this client; send the request again when some have been answered",
                   {}});
     reply_->respond(refusal, message.id);
   }
@@ -174,8 +183,11 @@ void MessageBody::hold(const Message& message, std::string_view text) {
 
 void MessageBody::cancel_held(const Message& message) {
   const auto session = find_session();
-  if (!session || *session == nullptr) return;
-  const auto found = std::ranges::find(held_, *Dispatcher::cancelled_by(message), &Held::id);
+  if (session && *session != nullptr) forget_held(*Dispatcher::cancelled_by(message));
+}
+
+void MessageBody::forget_held(const RequestId& id) {
+  const auto found = std::ranges::find(held_, id, &Held::id);
   if (found == held_.end()) return;
   held_bytes_ -= found->text.size();
   held_.erase(found);
@@ -204,12 +216,13 @@ void MessageBody::handle(const std::expected<Message, MessageError>& message) {
   } else {
     service_->dispatcher.dispatch(*message, &headers_, *this, response);
   }
+  entry_ = nullptr;
   if (!response.empty()) reply_->respond(response, message ? message->id : message.error().id);
   service_->trim();
 }
 
 Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {
-  return reply_->open(id, session_);
+  return reply_->open(id, session_, std::move(entry_));
 }
 
 RetainedCaller MessageBody::keep() {

@@ -53,7 +53,8 @@ class MessageBody final : public BodyHandler,
   /// A message that is kept for later.
   struct Held {
     std::string text;
-    RequestId id;  // empty: a notification
+    RequestId id;                          // empty: a notification
+    std::unique_ptr<Session::Call> entry;  // null without a session
   };
 
   // Caller
@@ -79,6 +80,7 @@ class MessageBody final : public BodyHandler,
   void hold(const Message& message, std::string_view text);
   /// Takes back the kept request that `message` cancels, if it is one of the same session.
   void cancel_held(const Message& message);
+  void forget_held(const RequestId& id);
   [[nodiscard]] bool awaits_response() const;
   [[nodiscard]] Result<std::shared_ptr<Session>> find_session() const;
   void handle_long();
@@ -104,7 +106,8 @@ class MessageBody final : public BodyHandler,
   bool long_was_held_ = false;
   std::deque<Held> held_;  // they come before what the reader holds
   std::size_t held_bytes_ = 0;
-  std::uint64_t lines_ = 0;  // the number of lines read
+  std::unique_ptr<Session::Call> entry_;  // of the message that is handled, if it was kept
+  std::uint64_t lines_ = 0;               // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
   CoarseHold hold_;       // for the head and for messages that are not handled yet
   bool waiting_ = false;  // whether handle_lines() goes on later

@@ -243,6 +243,29 @@ TEST_F(MessageBodyTest, CancellationsOvertakeRequestsThatWait) {
   EXPECT_TRUE(calls[7]->over());
 }
 
+TEST_F(MessageBodyTest, ARequestThatWaitsIsCancelledFromElsewhere) {
+  const std::string session = initialize("2025-06-18", "{}");
+  Peer peer = begin(std::string(kLines) + session);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + later("\"a\"") + ping_line("\"b\"")) + "0\r\n\r\n");
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  settle();
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                       R"({"requestId":"a"}})",
+                       session),
+                  "\r\n\r\n"),
+              StartsWith("HTTP/1.1 202 "));
+  settle();
+  calls[0]->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect(pong("\"b\"")));
+  EXPECT_EQ(calls.size(), MessageBody::kMaxOpen) << "it was not begun";
+  for (const auto& call : calls) call->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"a\"")));
+}
+
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
   std::size_t handled = 0;
   definition.tools.push_back({.name = "count",
