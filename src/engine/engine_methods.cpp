@@ -264,6 +264,7 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
                        std::to_string(kMaxIntervalUs) + "}}}",
        .handler = Tool::Deferred([&engine](const json::object& arguments,
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
+         // Only what is used is copied: the schema allows other members, however many.
          json::object params;
          for (const char* const name : {"count", "interval_us"}) {
            if (const json::value* const given = arguments.if_contains(name)) params[name] = *given;

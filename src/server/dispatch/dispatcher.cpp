@@ -441,7 +441,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   // here.
   const bool is_long_task =
       plan->when == TaskPlan::When::now && LongMessages::is_long(message.text);
-  // Arguments of any form take no steps to validate. A handler that takes them copies them.
+  // A schema that allows anything is validated in a few steps, but decoding copies all the values.
   const bool is_long_to_decode = tool->decode != nullptr && message.values > kStepsAtOnce;
   if (valid ? is_long_task || is_long_to_decode : valid.error().is_unfinished) {
     TaskService::Run run = [checks = checks_, tool, &input = compiled.input,

@@ -45,7 +45,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// false if there is not even that much memory.
   [[nodiscard]] bool reserve(std::size_t count, std::size_t ids);
   /// Opens the channel of request `id`. The request can be cancelled through `session`, unless that
-  /// is null, or through the entry that it has already. Errors as Session::add_call().
+  /// is null. `entry` is the one that the request already has there; if it is null, one is added.
+  /// Errors as Session::add_call().
   Result<std::shared_ptr<ReplyChannel>> open(const RequestId& id,
                                              const std::shared_ptr<Session>& session,
                                              std::unique_ptr<Session::Call> entry = nullptr);

@@ -162,7 +162,8 @@ void MessageBody::hold(const Message& message, std::string_view text) {
     held_bytes_ += text.size();
     const auto session = find_session();
     if (message.id.empty() || !session || *session == nullptr) return;
-    // Without an entry, only this body can cancel it. What prevents one is answered in its turn.
+    // If there can be no entry, the request is answered with that error when it is handled. Until
+    // then, only this body can cancel it.
     held.entry = Session::add_call(*session, message.id, exchange_->executor(),
                                    [weak = weak_from_this(), id = message.id] {
                                      if (const auto self = weak.lock()) self->forget_held(id);

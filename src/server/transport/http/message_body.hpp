@@ -54,7 +54,7 @@ class MessageBody final : public BodyHandler,
   struct Held {
     std::string text;
     RequestId id;                          // empty: a notification
-    std::unique_ptr<Session::Call> entry;  // null without a session
+    std::unique_ptr<Session::Call> entry;  // for cancellation; may be null
   };
 
   // Caller
@@ -80,6 +80,7 @@ class MessageBody final : public BodyHandler,
   void hold(const Message& message, std::string_view text);
   /// Takes back the kept request that `message` cancels, if it is one of the same session.
   void cancel_held(const Message& message);
+  /// Removes the kept request, if there is one with this id.
   void forget_held(const RequestId& id);
   [[nodiscard]] bool awaits_response() const;
   [[nodiscard]] Result<std::shared_ptr<Session>> find_session() const;
