@@ -140,7 +140,6 @@ int detail::serve_at(const Server& server, std::initializer_list<Place> argument
     std::fputs(places.error().message.c_str(), code == Places::kHelp ? stdout : stderr);
     return code;
   }
-  // Created before any thread, so that threads do not receive the signals.
   const ShutdownSignals signals;
   std::expected<Serving, Error> serving =
       places

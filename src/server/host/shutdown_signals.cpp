@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <ctime>
 #include <fcntl.h>
+#include <mutex>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -19,11 +21,21 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
-/// Where a thread that does not block the signals writes those that it receives; -1: nowhere.
-std::atomic<int> receiver = -1;
+struct Receiver {
+  std::atomic<int> pipe = -1;  // -1: free
+};
+/// Where the handler writes what it receives, one for each object.
+std::array<Receiver, 16> receivers;
+/// How many handlers use them now.
+std::atomic<int> handlers_running = 0;
 /// The process that they are for.
 std::atomic<pid_t> receiving_process = -1;
-/// What handled each of kSignals before.
+
+/// Protects what follows.
+std::mutex installing;
+/// How many objects want each of kSignals.
+std::array<int, kSignals.size()> users{};
+/// What handled each of them before the first of those.
 std::array<struct sigaction, kSignals.size()> handlers_before{};
 
 /// Lets a signal do what it did before. To be called by its handler: the signal comes again when
@@ -38,14 +50,37 @@ void handle_as_before(int signal) {
 void hand_over(int signal) {
   const int error = errno;
   if (::getpid() != receiving_process) {
-    // A forked process has this handler and the pipe too, but what is sent to it is not for its
+    // A forked process has this handler and the pipes too, but what is sent to it is not for its
     // parent.
     handle_as_before(signal);
   } else {
     const auto number = static_cast<unsigned char>(signal);
-    [[maybe_unused]] const ssize_t written = ::write(receiver, &number, 1);
+    ++handlers_running;
+    for (const Receiver& receiver : receivers) {
+      const int to = receiver.pipe;
+      if (to < 0) continue;
+      [[maybe_unused]] const ssize_t written = ::write(to, &number, 1);
+    }
+    --handlers_running;
   }
   errno = error;
+}
+
+/// In a forked process: the receivers are those of its parent. `installing` must be held.
+void forget_parent() {
+  if (receiving_process.exchange(::getpid()) == ::getpid()) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (std::exchange(users[i], 0) > 0) ::sigaction(kSignals[i], &handlers_before[i], nullptr);
+  }
+  for (Receiver& receiver : receivers) receiver.pipe = -1;
+  handlers_running = 0;
+}
+
+Receiver* receiver_of(int pipe) {
+  for (Receiver& receiver : receivers) {
+    if (receiver.pipe == pipe) return &receiver;
+  }
+  return nullptr;
 }
 
 bool is_ignored(int signal) {
@@ -65,40 +100,41 @@ ShutdownSignals::ShutdownSignals(Hangup hangup)
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (!outlives_terminal && terminal_ < 0 && ::isatty(stream) == 1) terminal_ = stream;
   }
-  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  pthread_sigmask(SIG_SETMASK, nullptr, &before_);
   signal_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC));
 
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
-  Descriptor reads(ends[0]);
-  Descriptor writes(ends[1]);
-  int nobody = -1;
-  if (!receiver.compare_exchange_strong(nobody, writes.get())) return;
-  handed_over_ = std::move(reads);
-  hands_over_ = std::move(writes);
-  receiving_process = ::getpid();
+  handed_over_ = Descriptor(ends[0]);
+  hands_over_ = Descriptor(ends[1]);
+  const std::scoped_lock lock(installing);
+  forget_parent();
+  Receiver* const free = receiver_of(-1);
+  if (free == nullptr) return;
+  free->pipe = hands_over_.get();
   struct sigaction action{};
   action.sa_handler = hand_over;
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    if (sigismember(&signals_, kSignals[i]) == 1) {
-      ::sigaction(kSignals[i], &action, &handlers_before[i]);
-    }
+    if (sigismember(&signals_, kSignals[i]) != 1 || users[i]++ > 0) continue;
+    ::sigaction(kSignals[i], &action, &handlers_before[i]);
   }
 }
 
 ShutdownSignals::~ShutdownSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   while (take() != SignalRequest::none) {
   }
-  if (hands_over_) {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      if (sigismember(&signals_, kSignals[i]) == 1) {
-        ::sigaction(kSignals[i], &handlers_before[i], nullptr);
-      }
-    }
-    receiver = -1;
+  const std::scoped_lock lock(installing);
+  Receiver* const mine = hands_over_ ? receiver_of(hands_over_.get()) : nullptr;
+  if (mine == nullptr) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (sigismember(&signals_, kSignals[i]) != 1 || --users[i] > 0) continue;
+    ::sigaction(kSignals[i], &handlers_before[i], nullptr);
   }
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  mine->pipe = -1;
+  // Its number may soon be that of another file.
+  while (handlers_running > 0) std::this_thread::yield();
 }
 
 void ShutdownSignals::input_ended() const {
@@ -123,7 +159,9 @@ SignalRequest ShutdownSignals::wait() const {
 
 int ShutdownSignals::take_signal() const {
   unsigned char number = 0;
-  if (handed_over_ && ::read(handed_over_.get(), &number, 1) == 1) return number;
+  while (handed_over_ && ::read(handed_over_.get(), &number, 1) == 1) {
+    if (sigismember(&signals_, number) == 1) return number;
+  }
   const timespec now{};
   return std::max(0, sigtimedwait(&signals_, nullptr, &now));
 }
@@ -144,6 +182,9 @@ void ShutdownSignals::exit_at_once() const {
     if (sigismember(&ends, signal) == 1) ::sigaction(signal, &exit, nullptr);
   }
   pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  while (const int signal = take_signal()) {
+    if (sigismember(&ends, signal) == 1) ::_exit(0);
+  }
 }
 
 }  // namespace sluice

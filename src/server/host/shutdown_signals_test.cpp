@@ -19,6 +19,29 @@ bool is_blocked(int signal) {
   return sigismember(&now, signal) == 1;
 }
 
+bool has_its_default(int signal) {
+  struct sigaction now{};
+  ::sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_DFL;
+}
+
+/// What TSan cannot run: it delivers no signal to a process forked from one with threads.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SKIP_WITHOUT_SIGNALS_IN_CHILDREN() GTEST_SKIP()
+#endif
+#endif
+#ifndef SKIP_WITHOUT_SIGNALS_IN_CHILDREN
+#define SKIP_WITHOUT_SIGNALS_IN_CHILDREN()
+#endif
+
+void expect_ended_by_sigterm(pid_t child) {
+  ::kill(child, SIGTERM);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+}
+
 /// A terminal in place of standard input, while the object exists.
 class TerminalAsInput {
  public:
@@ -48,16 +71,15 @@ class TerminalAsInput {
 TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
   std::thread([] {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      ASSERT_FALSE(is_blocked(signal));
       {
         const ShutdownSignals signals;
-        EXPECT_TRUE(is_blocked(signal));
         EXPECT_EQ(signals.take(), SignalRequest::none);
         pthread_kill(pthread_self(), signal);
         EXPECT_EQ(signals.wait(), SignalRequest::end);
         EXPECT_EQ(signals.take(), SignalRequest::none);
       }
       EXPECT_FALSE(is_blocked(signal));
+      EXPECT_TRUE(has_its_default(signal));
     }
   }).join();
 }
@@ -78,37 +100,90 @@ TEST(ShutdownSignals, GetWhatAThreadReceivesThatWasThereBefore) {
       EXPECT_EQ(signals.take(), SignalRequest::none);
     }
   }).join();
-  struct sigaction now{};
-  ::sigaction(SIGTERM, nullptr, &now);
-  EXPECT_EQ(now.sa_handler, SIG_DFL);
   EXPECT_EQ(::write(ends[1], "x", 1), 1);
   other.join();
   for (const int end : ends) ::close(end);
 }
 
+TEST(ShutdownSignals, AreTakenWhereTheProgramBlocksThem) {
+  std::thread([] {
+    sigset_t all{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    const ShutdownSignals signals;
+    pthread_kill(pthread_self(), SIGTERM);
+    EXPECT_EQ(signals.wait(), SignalRequest::end);
+    EXPECT_EQ(signals.take(), SignalRequest::none);
+    EXPECT_TRUE(is_blocked(SIGTERM));
+  }).join();
+}
+
+TEST(ShutdownSignals, AreToldToEachObject) {
+  std::thread([] {
+    const ShutdownSignals first;
+    {
+      const ShutdownSignals second;
+      pthread_kill(pthread_self(), SIGTERM);
+      EXPECT_EQ(second.wait(), SignalRequest::end);
+    }
+    EXPECT_EQ(first.wait(), SignalRequest::end);
+    pthread_kill(pthread_self(), SIGTERM);
+    EXPECT_EQ(first.wait(), SignalRequest::end);
+  }).join();
+  EXPECT_TRUE(has_its_default(SIGTERM));
+}
+
 TEST(ShutdownSignals, OfAForkedProcessAreItsOwn) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "TSan delivers no signal to a process forked from one with threads";
-#endif
-#endif
+  SKIP_WITHOUT_SIGNALS_IN_CHILDREN();
   std::thread([] {
     const ShutdownSignals signals;
-    pid_t child = -1;
-    std::thread([&child] {
-      sigset_t none{};
-      pthread_sigmask(SIG_SETMASK, &none, nullptr);
-      child = ::fork();
-      if (child != 0) return;
+    const pid_t child = ::fork();
+    if (child == 0) {
       ::alarm(10);
       ::pause();
       ::_exit(1);
-    }).join();
-    ::kill(child, SIGTERM);
+    }
+    expect_ended_by_sigterm(child);
+    EXPECT_EQ(signals.take(), SignalRequest::none);
+  }).join();
+}
+
+TEST(ShutdownSignals, OfAForkedServerAreItsOwn) {
+  SKIP_WITHOUT_SIGNALS_IN_CHILDREN();
+  std::thread([] {
+    const ShutdownSignals signals;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      {
+        const ShutdownSignals own;
+        ::raise(SIGTERM);
+        if (own.wait() != SignalRequest::end) ::_exit(1);
+      }
+      ::_exit(has_its_default(SIGTERM) ? 0 : 2);
+    }
     int status = -1;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+    EXPECT_EQ(status, 0);
     EXPECT_EQ(signals.take(), SignalRequest::none);
+  }).join();
+}
+
+TEST(ShutdownSignals, EndWhatAToolHasStarted) {
+  SKIP_WITHOUT_SIGNALS_IN_CHILDREN();
+  std::thread([] {
+    const ShutdownSignals signals;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::execlp("sh", "sh", "-c", "echo; exec sleep 10", nullptr);
+      ::_exit(1);
+    }
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    expect_ended_by_sigterm(child);
+    for (const int end : ends) ::close(end);
   }).join();
 }
 
@@ -131,8 +206,10 @@ TEST(ShutdownSignals, LeaveAHangupAloneThatIsIgnored) {
   ASSERT_EQ(::sigaction(SIGHUP, &ignore, &before), 0);
   std::thread([] {
     const ShutdownSignals signals;
-    EXPECT_FALSE(is_blocked(SIGHUP));
-    EXPECT_TRUE(is_blocked(SIGTERM));
+    struct sigaction now{};
+    ::sigaction(SIGHUP, nullptr, &now);
+    EXPECT_EQ(now.sa_handler, SIG_IGN);
+    EXPECT_FALSE(has_its_default(SIGTERM));
   }).join();
   TerminalAsInput terminal;
   std::thread([&] {
