@@ -39,8 +39,9 @@ struct LogEvent {
   std::span<const LogField> fields;
 
   /// The message and all fields as `message key=value ...`, in one line of at most 4 KiB without a
-  /// line feed. What could forge lines or fields is escaped, and texts are cut after 1 KiB, so
-  /// that the line is safe to write to a terminal or a file.
+  /// line feed. What could forge lines or fields is escaped, texts are cut after 1 KiB, and
+  /// fields for which there is no room are left out. So the line is safe to write to a terminal or
+  /// a file.
   std::string text() const;
 };
 

@@ -121,9 +121,15 @@ void append_value(std::string& out, const LogField& field, bool as_json) {
   }
 }
 
+/// Whether a line has room for another field. Each character of a key may become an escape of six.
+bool has_room(const std::string& line, const LogField& field) {
+  return line.size() + 6 * field.key.size() <= kLongestLine;
+}
+
 void append_event(std::string& line, std::string_view message, std::span<const LogField> fields) {
   append_text(line, message);
   for (const LogField& field : fields) {
+    if (!has_room(line, field)) continue;
     line.push_back(' ');
     line.append(field.key);
     line.push_back('=');
@@ -142,6 +148,7 @@ std::string format_line(LogLevel level, std::string_view message,
     line.append(R"(","level":")").append(name.name).append(R"(","message":)");
     append_quoted(line, message);
     for (const LogField& field : fields) {
+      if (!has_room(line, field)) continue;
       line.push_back(',');
       append_json_string(line, field.key);
       line.push_back(':');

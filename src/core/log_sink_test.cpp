@@ -69,6 +69,15 @@ TEST_F(LogSinkTest, FieldsAreAsTheyAreAndTheTextIsOneSafeLine) {
   EXPECT_LT(lines_[0].size(), 4096U);
 }
 
+TEST_F(LogSinkTest, TheTextOfManyFieldsEndsWithThoseThatFit) {
+  const std::vector<LogField> fields(5000, LogField{"key", std::int64_t{7}});
+  const std::string text =
+      LogEvent{.level = LogLevel::info, .message = "m", .fields = fields}.text();
+  EXPECT_TRUE(text.starts_with("m key=7 key=7 "));
+  EXPECT_TRUE(text.ends_with(" key=7"));
+  EXPECT_LT(text.size(), 4096U);
+}
+
 TEST_F(LogSinkTest, ASinkMayThrowAndMayLog) {
   int calls = 0;
   set_log_sink([&](const LogEvent&) {

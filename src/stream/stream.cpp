@@ -449,14 +449,12 @@ bool ChunkStream::drop_all_stalled() {
   const Error error{kStreamInvalidState,
                     "The reader stalled: it held up a full stream for longer than stall-limit; "
                     "read faster or raise stall-limit"};
-  bool dropped = false;
   while (is_read()) {
     const Seq lowest = hold();
     // A reader that has passed everything is not to blame: the stream waits for memory that others
     // hold.
     if (lowest == next() || drop_stalled(lowest, error) == 0) break;
     if (ended()) return true;
-    dropped = true;
     if (poller_ == Poller::none) absent_at_ = lowest;
     manager_->place(*this);
     make_room();
@@ -464,10 +462,11 @@ bool ChunkStream::drop_all_stalled() {
   }
   // Without readers, a stream waits for one until it expires. But if the last one has stalled, the
   // producer stops. The kept chunks stay readable.
-  if (dropped && producer_ != nullptr && !is_read()) {
+  if (has_dropped_ && producer_ != nullptr && !is_read()) {
     abandon(error);
     return true;
   }
+  has_dropped_ = false;
   return false;
 }
 
@@ -475,6 +474,7 @@ std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
   std::size_t dropped = 0;
   if (poller_ != Poller::none && absent_at_ == lowest && !poller_moved_) {
     poller_ = Poller::none;
+    has_dropped_ = true;
     ++dropped;
   }
   if (crowd_ == nullptr) crowd_ = std::make_unique<Crowd>();
@@ -484,6 +484,7 @@ std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
     for (Cursor* cursor = cursors_; cursor != nullptr; cursor = crowd_->unchecked) {
       crowd_->unchecked = cursor->next_;
       if (cursor->held() != lowest || cursor->moved_) continue;
+      has_dropped_ = true;
       ++dropped;
       cursor->detach();
       cursor->on_dropped(error);

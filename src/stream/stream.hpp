@@ -297,6 +297,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   // Bits, because a server may have many streams.
   const bool is_private_ : 1;
   bool listed_ : 1 = false;         // known to the manager, until it removes the stream
+  bool has_dropped_ : 1 = false;    // readers that stalled; what follows from it is not done yet
   bool poller_moved_ : 1 = false;   // since the stall timer was armed
   bool poller_done_ : 1 = false;    // the poller has been given the last chunk
   bool dirty_ : 1 = false;          // readers have not been notified of every chunk

@@ -163,6 +163,7 @@ TEST(StreamShortage, ReadersThatStallAreDroppedAfterAFailure) {
     advance_without(bench, failing, seconds(2));
     for (int i = 0; i < 6; ++i) bench.executor.advance(seconds(1));
     EXPECT_EQ(slow.stream(), nullptr) << failing;
+    EXPECT_EQ(producer.cancels, 1) << failing;
   });
 }
 

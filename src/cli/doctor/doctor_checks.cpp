@@ -132,6 +132,9 @@ Descriptor check_place(Checks& out, const HostPort& place) {
   return listener;
 }
 
+/// open(2) gives up sooner.
+constexpr int kMostLinks = 64;
+
 }  // namespace
 
 void check_unix_socket(Checks& out, const ServeConfig& config) {
@@ -160,9 +163,11 @@ void check_log(Checks& out, const ServeConfig& config) {
   int failed = file.get() < 0 ? errno : 0;
   if (failed == ENOENT) {
     // It is created when the server starts, or what it links to is.
-    std::error_code error;
     std::filesystem::path created = path;
-    if (const auto target = std::filesystem::read_symlink(path, error); !error) {
+    for (int links = 0; links < kMostLinks; ++links) {
+      std::error_code error;
+      const auto target = std::filesystem::read_symlink(created, error);
+      if (error) break;
       created = created.parent_path() / target;
     }
     const std::string folder = created.parent_path();

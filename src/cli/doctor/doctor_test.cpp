@@ -228,13 +228,18 @@ TEST_F(DoctorTest, TheLogFileMustBeWritable) {
   EXPECT_EQ(only().status, Status::ok);
   EXPECT_NE(::access(config.log.file.c_str(), F_OK), 0) << "the check leaves nothing behind";
   std::filesystem::create_symlink("later", directory_.path("good"));
+  std::filesystem::create_symlink("good", directory_.path("indirect"));
   std::filesystem::create_symlink("none/later", directory_.path("dangling"));
-  checks.clear();
-  config.log.file = directory_.path("good");
-  check_log(checks, config);
-  EXPECT_EQ(only().status, Status::ok);
+  std::filesystem::create_symlink("dangling", directory_.path("indirectly_dangling"));
+  for (const char* const link : {"good", "indirect"}) {
+    checks.clear();
+    config.log.file = directory_.path(link);
+    check_log(checks, config);
+    EXPECT_EQ(only().status, Status::ok);
+  }
   for (const std::string& path :
-       {directory_.path(), directory_.path("none/log"), directory_.path("dangling")}) {
+       {directory_.path(), directory_.path("none/log"), directory_.path("dangling"),
+        directory_.path("indirectly_dangling")}) {
     checks.clear();
     config.log.file = path;
     check_log(checks, config);
