@@ -73,6 +73,22 @@ test('chat without a question says what to do: exit code 2', async () => {
   }
 });
 
+test('chat names an option out of range before it loads a model or asks a server: exit code 2', async (t) => {
+  const { asked, url } = await listener(t);
+  for (const [option, value, name] of [
+    ['--temperature', '-1', 'temperature must be a number from 0 to 10'],
+    ['--max-tokens', '0', 'max_tokens must be an integer from 1'],
+    ['--param', 'priority=11', 'priority must be an integer from -10 to 10'],
+  ]) {
+    for (const place of [['--url', url], ['--model', '/dev/null']]) {
+      const outcome = await run_program(['chat', ...place, option, value, 'Hello']);
+      assert.equal(outcome.code, 2, outcome.stderr);
+      assert.ok(outcome.stderr.startsWith(`sluice: ${name}`), outcome.stderr);
+    }
+  }
+  assert.deepEqual(asked, []);
+});
+
 test('chat takes up to 4 MiB of input, and names the limit above that', async (t) => {
   const whole = 'x'.repeat(4 << 20);
   const server_of_its_own = ['--engine', 'synthetic', '--param', 'count=1', '--quiet'];

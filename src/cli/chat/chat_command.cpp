@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log.hpp"
+#include "engine/generation_params.hpp"
 
 namespace sluice {
 namespace {
@@ -108,6 +110,14 @@ Result<json::object> request_params(const ChatArguments& arguments) {
       return fail(kExitUsage, "--param: chat sets " + name + " itself");
     }
     params[name] = *std::move(value);
+  }
+  // Known before a model is loaded.
+  if (const auto decoded = decode_generation(params); !decoded) {
+    std::string_view what = decoded.error().message;
+    if (constexpr std::string_view kPrefix = "Invalid params: "; what.starts_with(kPrefix)) {
+      what.remove_prefix(kPrefix.size());
+    }
+    return fail(kExitUsage, std::string(what));
   }
   return params;
 }
@@ -261,7 +271,8 @@ void add_chat_command(CommandLine& program) {
                "standard input",
        .operand = "PROMPT"});
   command.add_option("--via", &arguments->via,
-                     {.text = "How the answer is transferred",
+                     {.text = "How the answer is transferred; only mcp is not resumed if the "
+                              "connection is lost",
                       .operand = "poll|sse|ws|mcp",
                       .group = "Connection",
                       .shows_default = true});
