@@ -44,10 +44,11 @@ Checks examine(const DoctorArguments& arguments) {
     checks.push_back({Check::Status::ok, "settings",
                       std::to_string(count) + " given, the others have their defaults", ""});
   } else {
-    // The other checks are still useful with the defaults.
     checks.push_back({Check::Status::fail, "settings", loaded.error().message,
-                      "Correct it; sluice serve --example-config explains every setting"});
-    loaded = LoadedConfig();
+                      "Correct it, and check again what depends on settings; "
+                      "sluice serve --example-config explains every setting"});
+    check_machine(checks, read_machine(), ServeConfig());
+    return checks;
   }
   ServeConfig& config = loaded->config;
   const bool built_in = runs_built_in_model(config);

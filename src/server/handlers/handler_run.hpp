@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -22,7 +23,8 @@
 
 namespace sluice {
 
-/// Logs the exceptions that escape from one handler, with its name. Limits the number of lines.
+/// Logs the exceptions that escape from one handler, with its name: ten at once, which shows a
+/// developer what happens, and one in ten seconds on the average.
 /// Thread-safe.
 class FailureLog {
  public:
@@ -34,7 +36,7 @@ class FailureLog {
  private:
   std::string_view kind_;
   std::string name_;
-  LogLimit limit_;
+  LogLimit limit_{10, std::chrono::seconds(100)};
 };
 
 /// The error that a peer gets for an exception that escaped from a handler: an Error as it is, the
