@@ -75,7 +75,8 @@ bool decode_literal(const json::value& value, std::string_view text, Decoder& de
 /// Converts between `T` and JSON. Specialise it for a type of your own that is not an aggregate.
 /// schema() returns the JSON Schema; decode() reads into `out` and returns true, or returns
 /// decoder.fail(...); encode() returns the JSON. Several threads may call them at the same time,
-/// also threads of the library other than its event loops.
+/// also threads of the library other than its event loops. They must not wait: long arguments of
+/// all clients are decoded on two threads.
 template <class T>
 struct Codec {
   static_assert(

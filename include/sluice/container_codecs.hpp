@@ -234,7 +234,7 @@ struct Codec<T> {
   {
     if (!value.is_array()) return decoder.fail_type("array", value);
     const json::array& array = value.get_array();
-    if (!decoder.enter(array.size())) return false;
+    if (!decoder.enter(array.size(), sizeof(Item))) return false;
     out.clear();
     for (std::size_t i = 0; i < array.size(); ++i) {
       Item item{};
@@ -358,7 +358,7 @@ struct Codec<T> {
     requires(detail::readable_item<Value>())
   {
     if (!value.is_object()) return decoder.fail_type("object", value);
-    if (!decoder.enter(value.get_object().size())) return false;
+    if (!decoder.enter(value.get_object().size(), sizeof(typename T::value_type))) return false;
     out.clear();
     for (const auto& [name, member] : value.get_object()) {
       Value item{};

@@ -131,7 +131,8 @@ struct TemplateRef {
 struct ServerOptions {
   /// Tells the client's model how to use the server.
   std::string instructions = {};
-  /// A call that takes longer fails with kTimedOut. Zero: no limit. At most a year.
+  /// A call that takes longer fails with kTimedOut. Zero: no limit. At most a year. Long arguments
+  /// may take as long again before the handler is called.
   std::chrono::nanoseconds call_timeout = std::chrono::minutes(10);
   /// Number of threads for blocking() and in_background().
   std::size_t workers = 4;

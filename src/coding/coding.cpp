@@ -196,9 +196,14 @@ bool Decoder::fail_at(std::string_view name) {
   return false;
 }
 
-bool Decoder::enter(std::size_t items) {
+bool Decoder::enter(std::size_t items, std::size_t item_size) {
   count(1 + items);
   if (is_exhausted()) return false;
+  effort_->memory += items * item_size;
+  if (effort_->memory > kMostMemory) {
+    return fail("takes more memory than the " + std::to_string(kMostMemory >> 20U) +
+                " MiB that a value may take");
+  }
   if (depth_ >= kMaxJsonDepth) {
     return fail("is more than " + std::to_string(kMaxJsonDepth) + " levels deep");
   }
@@ -218,6 +223,7 @@ bool Decoder::is_exhausted() const {
 void Decoder::waste() {
   // A part of it may have been wasted already.
   effort_->wasted = before_.wasted + (effort_->work - before_.work);
+  effort_->memory = before_.memory;
 }
 
 DecodeError Decoder::error(std::string_view root) const {

@@ -63,8 +63,8 @@ json::value vector_schema(const Type& type, SchemaBuilder& builder) {
 bool decode_vector(const Type& type, const json::value& value, void* out, Decoder& decoder) {
   if (!value.is_array()) return decoder.fail_type("array", value);
   const json::array& array = value.get_array();
-  if (!decoder.enter(array.size())) return false;
   const auto& vector = static_cast<const VectorType&>(type);
+  if (!decoder.enter(array.size(), vector.item->size)) return false;
   if (vector.resize == nullptr) fail_unreadable();
   auto* items = static_cast<std::byte*>(vector.resize(out, 0));
   // Grows step by step while items are decoded, so that a small bad message cannot force a large

@@ -327,12 +327,26 @@ json::value schema_of(const Type& type, SchemaUse use) {
   return builder.finish(std::move(schema));
 }
 
+namespace {
+thread_local std::size_t last_memory = 0;
+
+/// Takes note of the memory of what has been decoded, or says why it could not be.
+bool end_decoding(bool decoded, const Decoder& decoder, std::string_view root, DecodeError& error) {
+  last_memory = decoder.memory();
+  if (decoded && !decoder.is_exhausted()) return true;
+  error = decoder.error(root);
+  return false;
+}
+}  // namespace
+
+std::size_t take_decoded_memory() {
+  return std::exchange(last_memory, 0);
+}
+
 bool decode(const Type& type, const json::value& value, void* out, std::string_view root,
             UnknownMembers unknown, DecodeError& error) {
   Decoder decoder(unknown);
-  if (decode_fresh(type, value, out, decoder) && !decoder.is_exhausted()) return true;
-  error = decoder.error(root);
-  return false;
+  return end_decoding(decode_fresh(type, value, out, decoder), decoder, root, error);
 }
 
 bool decode(const Type& type, const json::object& object, void* out, std::string_view root,
@@ -341,12 +355,9 @@ bool decode(const Type& type, const json::object& object, void* out, std::string
     return decode(type, json::value(object), out, root, unknown, error);
   }
   Decoder decoder(unknown);
-  if (decode_struct_members(static_cast<const StructType&>(type), object, out, decoder) &&
-      !decoder.is_exhausted()) {
-    return true;
-  }
-  error = decoder.error(root);
-  return false;
+  return end_decoding(
+      decode_struct_members(static_cast<const StructType&>(type), object, out, decoder), decoder,
+      root, error);
 }
 
 json::value encode(const Type& type, const void* value) {

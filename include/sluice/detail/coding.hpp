@@ -94,8 +94,12 @@ class Decoder {
   bool fail_at(std::size_t index);
   bool fail_at(std::string_view name);
 
-  /// Goes one level deeper, into a container with `items`. Fails if that is too deep.
-  bool enter(std::size_t items = 0);
+  /// Goes one level deeper, into a container that will have `items` of `item_size` bytes. Fails if
+  /// that is too deep, or if the whole value takes more than kMostMemory then.
+  bool enter(std::size_t items = 0, std::size_t item_size = 0);
+  static constexpr std::size_t kMostMemory = std::size_t{64} << 20U;
+  /// How many bytes the items of all containers take.
+  std::size_t memory() const { return effort_->memory; }
   void leave() { --depth_; }
   /// Counts as much work as reading so many numbers.
   void count(std::size_t work) { effort_->work += work; }
@@ -131,6 +135,7 @@ class Decoder {
   struct Effort {
     std::size_t work = 0;
     std::size_t wasted = 0;  // for alternatives that have failed
+    std::size_t memory = 0;  // without that of alternatives that have failed
   };
 
   Decoder(UnknownMembers unknown, std::size_t depth, Effort& effort)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@ namespace sluice::detail {
 struct DecodedInput {
   std::shared_ptr<void> value;
   std::exception_ptr failure;
+  std::size_t memory = 0;  // of `value`, besides its texts
 };
 
 /// The arguments of one `tools/call`. They are used during the call of the handler only.

@@ -126,6 +126,10 @@ json::value encode_struct(const Type& type, const void* value, Encoder& encoder)
 
 // The functions of sluice/schema.hpp for the type of a table.
 
+/// The bytes that the items of containers take in the value that this thread has decoded last,
+/// since this was called before.
+std::size_t take_decoded_memory();
+
 json::value schema_of(const Type& type, SchemaUse use = SchemaUse::decoding);
 /// Reads into `out`, which must be a new `T{}`. On failure returns false and sets `error`.
 bool decode(const Type& type, const json::value& value, void* out, std::string_view root,

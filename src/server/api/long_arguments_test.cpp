@@ -1,5 +1,6 @@
 // Long arguments are decoded on a worker, before the handler is called on its loop.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/host/peer_test_support.hpp"
@@ -76,6 +78,14 @@ struct Anything {
   Traced first;
 };
 
+/// Takes much more memory than the text of its JSON.
+struct Wide {
+  std::optional<std::array<std::int64_t, 128>> cells;  // 1 KiB
+};
+struct WideRows {
+  std::vector<Wide> numbers;
+};
+
 std::string seen(const Numbers& in) {
   if (in.numbers.empty()) return "none";
   return std::to_string(in.numbers.size()) + " up to " + std::to_string(in.numbers.back().value) +
@@ -84,8 +94,12 @@ std::string seen(const Numbers& in) {
 
 class LongArgumentsTest : public ::testing::Test {
  protected:
-  LongArgumentsTest() {
-    Server server("test", "1");
+  LongArgumentsTest() { begin({}); }
+  void SetUp() override { ASSERT_TRUE(serving); }
+
+  void begin(ServerOptions options) {
+    serving.reset();
+    Server server("test", "1", std::move(options));
     server.tool("immediate", "", [](Numbers in) { return seen(in); });
     server.tool("call", "", [](const Numbers& in, Call&) { return seen(in); });
     server.tool("coroutine", "",
@@ -97,12 +111,17 @@ class LongArgumentsTest : public ::testing::Test {
              (in.first.thread == std::this_thread::get_id() ? " here" : " elsewhere");
     });
     server.tool("long", "", [](const Numbers&) { return std::string(100'000, 'x'); });
+    server.tool("wide", "", [](WideRows in, Call& call) -> Task<std::string> {
+      if (in.numbers.size() > 5'000) co_await call.sleep(std::chrono::hours(1));
+      co_return std::to_string(in.numbers.size());
+    });
     const http at{.port = 0,
                   .keys = {{"alice", "key-of-alice-12345"}, {"bob", "key-of-bob-1234567"}}};
-    auto started = start(server, at, ServeOptions{.threads = 1});
+    auto started = start(server, at, ServeOptions{.threads = 1, .stream_memory = kStreamMemory});
     if (started) serving.emplace(*std::move(started));
   }
-  void SetUp() override { ASSERT_TRUE(serving); }
+
+  static constexpr std::size_t kStreamMemory = std::size_t{16} << 20U;
 
   std::string called(const std::string& tool, const std::string& numbers,
                      std::string_view key = "key-of-alice-12345", std::string_view others = {}) {
@@ -120,6 +139,11 @@ class LongArgumentsTest : public ::testing::Test {
     std::string out;
     for (std::size_t i = 1; i < count; ++i) out += "1,";
     return out + last;
+  }
+  static std::string wide(std::size_t count) {
+    std::string out = "{}";
+    for (std::size_t i = 1; i < count; ++i) out += ",{}";
+    return out;
   }
 
   std::optional<Serving> serving;
@@ -139,6 +163,25 @@ TEST_F(LongArgumentsTest, ThatValidateInFewStepsAreDecodedElsewhereToo) {
   };
   EXPECT_THAT(called_with(100), HasSubstr("100 here"));
   EXPECT_THAT(called_with(50'000), HasSubstr("50000 elsewhere"));
+}
+
+TEST_F(LongArgumentsTest, TakeLittleMemoryOrAreRefused) {
+  EXPECT_THAT(called("wide", wide(5'000)), HasSubstr("\"5000\""));
+  EXPECT_THAT(called("wide", wide(70'000)), HasSubstr("takes more memory than the 64 MiB"));
+  // Of any length, they count as the memory of the client.
+  for (const std::size_t count : {std::size_t{18'000}, std::size_t{60'000}}) {
+    EXPECT_THAT(called("wide", wide(count)), HasSubstr("-31010")) << count;
+  }
+  EXPECT_THAT(called("wide", wide(5'000)), HasSubstr("\"5000\""));
+}
+
+TEST_F(LongArgumentsTest, AreDecodedInTimeOrTheCallTimesOut) {
+  begin({.call_timeout = std::chrono::milliseconds(100)});
+  holds = true;
+  EXPECT_THAT(called("call", many(50'000, std::to_string(kHeld))), HasSubstr("-31001"));
+  // The next one waits for the same worker.
+  EXPECT_THAT(called("call", many(50'000, "7")), HasSubstr("-31001"));
+  EXPECT_TRUE(holds.exchange(false)) << "they were decoded before";
 }
 
 TEST_F(LongArgumentsTest, WhatDoesNotFitIsRefusedInTheSameWords) {

@@ -152,6 +152,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
             .input_schema = to_json(said.input_schema),
             .handler = {},
             .decode = table.decode,
+            .timeout = state_->runs().timeout,
             .output_schema = text_or_nothing(said.output_schema),
             .annotations = annotations_json(said.annotations),
             .metadata = metadata_of(said),

@@ -250,13 +250,20 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
   return ask_in_session(std::move(requests), std::move(answer), *std::move(memory));
 }
 
+Result<void> PendingRequest::hold_input(std::size_t bytes) {
+  return hold_more(bytes, "the parameters of this call");
+}
+
 /// Holds memory for answers until the call is over, because its handler may keep them.
 Result<void> PendingRequest::hold_answers(const std::vector<json::value>& answers) {
-  if (over_) return {};
   std::size_t bytes = 0;
   for (const json::value& answer : answers) bytes += size_of(answer).memory();
-  Result<MemoryHold> more = hold_for_call(calls_->streams().streams(), principal().id, bytes,
-                                          "what the client has answered");
+  return hold_more(bytes, "what the client has answered");
+}
+
+Result<void> PendingRequest::hold_more(std::size_t bytes, std::string_view what) {
+  if (over_) return {};
+  Result<MemoryHold> more = hold_for_call(calls_->streams().streams(), principal().id, bytes, what);
   if (!more) return std::unexpected(std::move(more.error()));
   if (more->bytes() > 0) rare().memory.join(*std::move(more));
   return {};

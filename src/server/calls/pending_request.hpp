@@ -33,6 +33,11 @@ class Calls;
 class SessionQuestions;
 struct CompiledTool;
 
+/// The answer to a call that is not answered in time.
+inline Error call_timed_out() {
+  return {kTimedOut, "The call took longer than it may", {}};
+}
+
 /// A request that is answered later. Its messages and its answer go to an outlet, of which there
 /// are several kinds. The request is either cancelled or answered exactly once: by its handler, by
 /// what ends it, or, if it is destroyed unanswered, by its destructor with an error. Belongs to the
@@ -181,6 +186,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] const std::string& idempotency_key();
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
+  /// Takes memory for what the handler gets, until the call is over. Error: kLimitReached if the
+  /// client's share does not have it.
+  Result<void> hold_input(std::size_t bytes);
   /// Moves out the memory that it holds for its request, for a call that continues the request.
   MemoryHold take_memory();
   /// Its client's share of the memory of all streams; null once the call is over.
@@ -216,6 +224,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void ask_in_rounds(std::vector<InputRequest> requests, Answer answer);
   Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer, MemoryHold memory);
   Result<void> hold_answers(const std::vector<json::value>& answers);
+  Result<void> hold_more(std::size_t bytes, std::string_view what);
   void forget(const SessionQuestions& questions);
 
   /// An answer whose response a worker writes.

@@ -83,6 +83,7 @@ struct Tool {
   /// Makes what the handler takes of the arguments of a long call. Null: nothing is to be made.
   /// Called on a worker; throws an Error if they do not fit.
   std::shared_ptr<void> (*decode)(const Arguments& arguments) = nullptr;
+  Duration timeout{};              // of checking and decoding long arguments; zero: none
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
   Metadata metadata = {};

@@ -496,10 +496,10 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return {};
   }
   return defer(message, &compiled, std::move(context), std::move(session), caller, out,
-               [this, &handler = std::get<Tool::Deferred>(tool->handler), arguments,
+               [this, tool, arguments, values = message.values,
                 later = plan->when == TaskPlan::When::later](std::shared_ptr<PendingRequest> call) {
                  if (later) tasks_.let_begin(*call);
-                 return handler(*arguments, std::move(call));
+                 return start_tool(*tool, *arguments, values, std::move(call));
                });
 }
 

@@ -206,7 +206,7 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
   facts_.deadline = executor().clock().now() + at_most_forever(options.timeout);
   after(options.timeout, [this] {
     if (failures_ != nullptr) failures_->write("it took longer than call_timeout");
-    request_->fail({kTimedOut, "The call took longer than it may", {}});
+    request_->fail(call_timed_out());
     on_cancel();
   });
 }

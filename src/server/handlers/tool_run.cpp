@@ -21,19 +21,26 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   void start(LongMessages& checks, const JsonSchema& input, std::string text) {
     self_ = shared_from_this();
     call_->set_producer(this);
+    if (tool_->timeout > Duration::zero()) {
+      Executor& loop = call_->executor();
+      timer_ = loop.schedule_at(loop.clock().now() + at_most_forever(tool_->timeout),
+                                [weak = weak_from_this()] {
+                                  if (const auto self = weak.lock()) self->on_timeout();
+                                });
+    }
     message_ = checks.parse(
         std::move(text),
         [weak = weak_from_this()] {
           if (const auto self = weak.lock()) self->go_on();
         },
         call_->principal().id,
-        [input, decode = tool_->decode, found = found_](const Message& message) {
+        [input, tool = tool_, found = found_](const Message& message) {
           const json::value& arguments = arguments_of(params_of(message));
           const auto valid = input.validate(arguments);
           if (!valid) {
             found->violation = valid.error();
-          } else if (decode != nullptr) {
-            found->decode(decode, arguments.get_object());
+          } else if (tool->decode != nullptr) {
+            found->input = decode_input(*tool, arguments.get_object());
           }
         });
   }
@@ -41,6 +48,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   void on_writable() override {}
   void on_cancel() override {
     const std::shared_ptr<CheckedRun> keep = std::move(self_);
+    call_->executor().cancel(timer_);
     message_ = nullptr;
   }
 
@@ -48,18 +56,16 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   struct Found {
     std::optional<JsonSchemaViolation> violation;
     detail::DecodedInput input;
-
-    void decode(decltype(Tool::decode) make, const json::object& arguments) {
-      try {
-        input.value = make(arguments);
-      } catch (...) {
-        input.failure = std::current_exception();
-      }
-    }
   };
+
+  void on_timeout() {
+    call_->fail(call_timed_out());
+    on_cancel();
+  }
 
   void go_on() {
     const std::shared_ptr<CheckedRun> keep = std::move(self_);
+    call_->executor().cancel(timer_);
     const std::unique_ptr<LongMessage> message = std::move(message_);
     call_->set_producer(nullptr);
     if (!message->message()) {
@@ -82,6 +88,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   const Tool* tool_;
   std::shared_ptr<PendingRequest> call_;
   std::unique_ptr<LongMessage> message_;
+  Executor::TimerId timer_ = 0;
   /// Written on the worker before the message is ready.
   std::shared_ptr<Found> found_ = std::make_shared<Found>();
   std::shared_ptr<CheckedRun> self_;
@@ -95,15 +102,40 @@ const json::value& arguments_of(const json::object& params) {
   return given == nullptr ? kNoArguments : *given;
 }
 
+detail::DecodedInput decode_input(const Tool& tool, const json::object& arguments) noexcept {
+  detail::DecodedInput input;
+  detail::take_decoded_memory();
+  try {
+    input.value = tool.decode(arguments);
+    input.memory = detail::take_decoded_memory();
+  } catch (...) {
+    input.failure = std::current_exception();
+  }
+  return input;
+}
+
+Result<void> start_tool(const Tool& tool, const json::object& arguments, std::size_t values,
+                        std::shared_ptr<PendingRequest> call, detail::DecodedInput* decoded) {
+  const auto& handler = std::get<Tool::Deferred>(tool.handler);
+  detail::DecodedInput input;
+  if (decoded == nullptr && tool.decode != nullptr && values > kFewValues) {
+    input = decode_input(tool, arguments);
+    decoded = &input;
+  }
+  if (decoded == nullptr) return handler(arguments, std::move(call));
+  if (Result<void> held = call->hold_input(decoded->memory); !held) return held;
+  return handler({arguments, *decoded}, std::move(call));
+}
+
 void run_tool(const Tool& tool, const json::object& params,
               const std::shared_ptr<PendingRequest>& call, detail::DecodedInput* decoded) {
-  const json::object& object = arguments_of(params).get_object();
-  const Tool::Arguments arguments =
-      decoded == nullptr ? Tool::Arguments(object) : Tool::Arguments(object, *decoded);
+  const json::value& arguments = arguments_of(params);
+  const json::object& object = arguments.get_object();
   const PendingRequest::Parameters parameters(*call, &params);
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
     if (Calls* const calls = call->calls()) calls->watch().begin({"tool", tool.name});
-    Result<ToolResult> result = (*immediate)(arguments);
+    Result<ToolResult> result = (*immediate)(
+        decoded == nullptr ? Tool::Arguments(object) : Tool::Arguments(object, *decoded));
     if (result) {
       call->complete(*std::move(result));
     } else {
@@ -111,7 +143,7 @@ void run_tool(const Tool& tool, const json::object& params,
     }
     return;
   }
-  const Result<void> started = std::get<Tool::Deferred>(tool.handler)(arguments, call);
+  const Result<void> started = start_tool(tool, object, size_of(arguments).values, call, decoded);
   if (!started) call->fail(started.error());
 }
 

@@ -104,8 +104,10 @@ LongMessage::~LongMessage() {
   all_->remove(*this);
   if (all_->workers_ == nullptr) return;
   // Freeing it takes long too, so the worker does that, unless there is no memory for the job.
+  // Until then it counts as the client's memory.
   try {
-    all_->workers_->run(all_->workers_->new_id(), client_, [work = std::move(work_)] {});
+    all_->workers_->run(all_->workers_->new_id(), client_,
+                        [hold = std::move(hold_), work = std::move(work_)] {});
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
   }
 }

@@ -238,6 +238,35 @@ TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
   }
 }
 
+TEST(LongMessagesOnAWorker, CountAsMemoryUntilTheyAreFreed) {
+  QueuedLoop loop;
+  MemoryBudget budget(std::size_t{1} << 20U);
+  ClientMemory memory(budget);
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  {
+    WorkerPool workers(1, SIZE_MAX);
+    LongMessages messages(loop, &workers, &memory);
+    const std::string text =
+        R"({"jsonrpc":"2.0","id":1,"method":"ping"})" + std::string(LongMessages::kLong, ' ');
+    std::unique_ptr<LongMessage> message = messages.parse(
+        text, [] {}, "a",
+        [&](const Message&) {
+          begun.set_value();
+          go_on.get_future().wait();
+        });
+    loop.end_turn();
+    begun.get_future().wait();
+    message = nullptr;
+    for (int i = 0; i < 3; ++i) message = messages.parse(text, [] {}, "a");
+    message = nullptr;
+    loop.end_turn();
+    EXPECT_GE(budget.used(), 4 * text.size());
+    go_on.set_value();
+  }
+  EXPECT_EQ(budget.used(), 0U);
+}
+
 TEST(LongMessagesOnAWorker, ClientsHaveTheirTurnsWithWhatTheyHaveOnAllLoops) {
   QueuedLoop tasks;  // shared by all loops
   WorkerPool workers(1, SIZE_MAX);
