@@ -175,8 +175,10 @@ template <detail::Struct T>
 struct Codec<T> : detail::TableCodec<T, detail::kStructType<T>> {
   static_assert(detail::kElements<T> <= detail::kMaxMembers,
                 "a struct may have up to 32 members: put some of them into structs of their own");
-  static_assert(!detail::kHasBase<T>,
-                "a struct with a base class has no JSON form: make the base class a member");
+  static_assert(
+      !detail::kHasBase<T>,
+      "a struct with a base class has no JSON form: make the base class a member; nor has "
+      "one with a std::any, or whatever else takes anything");
   static_assert(std::default_initializable<T>,
                 "a struct needs a default for each member: one of them cannot be made from {}");
 

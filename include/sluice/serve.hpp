@@ -158,6 +158,13 @@ template <class T>
 Place place(const std::optional<T>& where) {
   return where ? place(*where) : Place{};
 }
+template <class T>
+Place place(const T& /*where*/) {
+  static_assert(sizeof(T) == 0,
+                "a server is served at sluice::http{.port = 8080}, unix_socket, stdio or "
+                "command_line; besides, there may be ServeOptions");
+  return {};
+}
 
 std::expected<Serving, Error> start_at(const Server& server, std::initializer_list<Place> places);
 int serve_at(const Server& server, std::initializer_list<Place> places);

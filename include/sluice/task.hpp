@@ -185,6 +185,12 @@ class [[nodiscard]] Task {
   class promise_type : public detail::ValuePromise<T> {  // NOLINT(readability-identifier-naming)
    public:
     Task get_return_object() { return Task(detail::Frame<promise_type>(*this)); }
+    template <class Yielded>
+    std::suspend_never yield_value(const Yielded& /*yielded*/) {
+      static_assert(sizeof(Yielded) == 0,
+                    "a Task yields nothing: a handler with co_yield returns a sluice::Stream");
+      return {};
+    }
   };
 
   auto operator co_await() && { return detail::RunToEnd<promise_type>(std::move(frame_)); }

@@ -1,58 +1,24 @@
 #include "client.hpp"
 
-#include <algorithm>
-#include <gtest/gtest.h>
 #include <stdexcept>
 #include <utility>
 
+#include "memory_client.hpp"
 #include "protocol/wire_schemas_test_support.hpp"
-#include "served.hpp"
+#include "wire_client.hpp"
 
 namespace sluice::matrix {
 
-Client::Client(Served& served, const Transport& transport, const Revision& revision, bool asked)
-    : transport_(&transport), revision_(&revision), link_(transport.connect(served, revision)) {
-  if (asked) {
-    if (has("ElicitRequest")) capabilities_["elicitation"] = json::object();
-    capabilities_["sampling"] = json::object();
-    capabilities_["roots"] = json::object();
+std::unique_ptr<Client> Client::connect(Served& served, const Transport& transport,
+                                        const Revision& revision, bool asked) {
+  if (transport.connect == nullptr) {
+    return std::make_unique<MemoryClient>(served, transport, revision, asked);
   }
-  if (revision.tasks == TaskModel::extension) {
-    capabilities_["extensions"] = {{"io.modelcontextprotocol/tasks", json::object()}};
-  }
-  if (modern()) return;
-  agreed_ = result("initialize", {{"protocolVersion", revision.name},
-                                  {"capabilities", capabilities_},
-                                  {"clientInfo", {{"name", "matrix"}, {"version", "1"}}}});
-  // From here on, the HTTP link knows the agreed revision.
-  if (transport.sessions) {
-    notify("notifications/initialized");
-    link_->session_begun();
-  } else {
-    link_->session_begun();
-    notify("notifications/initialized");
-  }
+  return std::make_unique<WireClient>(served, transport, revision, asked);
 }
 
 bool Client::has(std::string_view definition) const {
   return WireSchema::of(*revision_).has(definition);
-}
-
-json::object Client::request(std::string_view method, json::object params) {
-  json::object response = response_to(begin(method, params));
-  while (true) {
-    const json::value* const result = response.if_contains("result");
-    const json::value* const type =
-        result == nullptr ? nullptr : result->get_object().if_contains("resultType");
-    if (type == nullptr || *type != "input_required") return response;
-    json::object answers;
-    for (const auto& [key, question] : result->at("inputRequests").as_object()) {
-      answers[key] = answer(question.at("method").as_string());
-    }
-    params["inputResponses"] = std::move(answers);
-    params["requestState"] = result->at("requestState");
-    response = response_to(begin(method, params));
-  }
 }
 
 json::object Client::result(std::string_view method, json::object params) {
@@ -72,67 +38,6 @@ json::object Client::call(std::string_view tool, json::object arguments) {
   return result("tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
 }
 
-std::int64_t Client::begin(std::string_view method, json::object params) {
-  json::object message{{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}};
-  params = with_meta(std::move(params));
-  if (!params.empty()) message["params"] = std::move(params);
-  open_.push_back({last_id_, std::string(method)});
-  send(message);
-  return last_id_;
-}
-
-json::object Client::response_to(std::int64_t id) {
-  while (true) {
-    const auto found = std::ranges::find_if(
-        responses_, [&](const json::object& each) { return each.at("id") == id; });
-    if (found == responses_.end()) {
-      take();
-      continue;
-    }
-    json::object response = std::move(*found);
-    responses_.erase(found);
-    return response;
-  }
-}
-
-void Client::notify(std::string_view method, json::object params) {
-  json::object message{{"jsonrpc", "2.0"}, {"method", method}};
-  params = with_meta(std::move(params));
-  if (!params.empty()) message["params"] = std::move(params);
-  send(message);
-}
-
-void Client::cancel(std::int64_t id) {
-  if (!link_->leave()) notify("notifications/cancelled", {{"requestId", id}});
-}
-
-json::object Client::notification(std::string_view method) {
-  while (true) {
-    const auto found = std::ranges::find_if(notifications_, [&](const json::object& each) {
-      return each.at("method").as_string() == method;
-    });
-    if (found == notifications_.end()) {
-      take();
-      continue;
-    }
-    json::object taken = std::move(*found);
-    notifications_.erase(found);
-    const json::value* const params = taken.if_contains("params");
-    return params == nullptr ? json::object() : params->as_object();
-  }
-}
-
-std::size_t Client::waiting(std::string_view method) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      notifications_,
-      [&](const json::object& each) { return each.at("method").as_string() == method; }));
-}
-
-json::value Client::exchange(const json::value& message) {
-  link_->send(message);
-  return link_->receive();
-}
-
 json::object Client::answer(std::string_view method) {
   if (method == "elicitation/create") {
     return {{"action", "accept"}, {"content", {{"name", "Ada"}}}};
@@ -144,44 +49,6 @@ json::object Client::answer(std::string_view method) {
             {"stopReason", "endTurn"}};
   }
   return {{"roots", {{{"uri", "file:///home"}, {"name", "home"}}}}};
-}
-
-json::object Client::with_meta(json::object params) const {
-  if (!modern()) return params;
-  json::object& meta =
-      params["_meta"].is_object() ? params["_meta"].get_object() : params["_meta"].emplace_object();
-  meta["io.modelcontextprotocol/protocolVersion"] = revision_->name;
-  meta["io.modelcontextprotocol/clientInfo"] = {{"name", "matrix"}, {"version", "1"}};
-  meta["io.modelcontextprotocol/clientCapabilities"] = capabilities_;
-  return params;
-}
-
-void Client::send(const json::object& message) {
-  EXPECT_EQ(WireSchema::of(*revision_).check_received(message), "") << to_json(message);
-  link_->send(message);
-}
-
-void Client::take() {
-  const json::value message = link_->receive();
-  const json::object& members = message.as_object();
-  const json::value* const id = members.if_contains("id");
-  const auto asked = std::ranges::find_if(
-      open_, [&](const Sent& each) { return id != nullptr && *id == each.id; });
-  const bool is_response = !members.contains("method");
-  const std::string wrong =
-      WireSchema::of(*revision_)
-          .check_sent(message, is_response && asked != open_.end() ? asked->method : "");
-  EXPECT_EQ(wrong, "") << to_json(message);
-  if (is_response) {
-    if (asked == open_.end()) throw std::runtime_error("nobody asked: " + to_json(message));
-    open_.erase(asked);
-    responses_.push_back(members);
-  } else if (id == nullptr) {
-    notifications_.push_back(members);
-  } else {
-    EXPECT_FALSE(modern()) << "a server of 2026-07-28 sends no requests";
-    send({{"jsonrpc", "2.0"}, {"id", *id}, {"result", answer(members.at("method").as_string())}});
-  }
 }
 
 }  // namespace sluice::matrix

@@ -31,7 +31,8 @@ class Link {
 
 struct Transport {
   std::string_view name;
-  /// Connects a client of `revision`.
+  /// Connects a client of `revision`. Null: the client is sluice::testing::Client, which has no
+  /// messages.
   std::unique_ptr<Link> (*connect)(Served& served, const Revision& revision);
   /// Whether requests of revisions with sessions belong to a session, so that the server can send
   /// requests and notifications.

@@ -359,13 +359,14 @@ std::unique_ptr<Link> connect(Served& served, const Revision& revision) {
   return std::make_unique<T>(served, revision);
 }
 
-constexpr std::array<Transport, 6> kTransports = {{
+constexpr std::array<Transport, 7> kTransports = {{
     {"StreamableHttp", connect<StreamableHttp>},
     {"StreamableHttpWithoutSessions", connect<StreamableHttp>, false},
     {"HttpWithSse", connect<HttpWithSse>},
     {"WebSocket", connect<WebSocket>},
     {"Stdio", Lines::over_pipes},
     {"UnixSocket", Lines::over_unix_socket},
+    {"InMemory", nullptr},
 }};
 
 }  // namespace

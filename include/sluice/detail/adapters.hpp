@@ -41,6 +41,10 @@ ToolResult content_result(Content&& content);
 /// `result` with `structured` moved to `value`, where the server looks for it.
 ToolResult shared(ToolResult&& result);
 
+/// False, but not before a template is instantiated.
+template <class... T>
+inline constexpr bool kNever = false;
+
 /// Decodes what tools take and encodes what they return.
 struct ToolAdapter {
   using Request = ToolArguments;
@@ -98,6 +102,18 @@ struct ResourceEncoder {
   static ResourceResult encode(std::vector<ResourceContents> contents);
   static ResourceResult encode(ResourceContents contents);
   static ResourceResult encode(std::string text);
+  template <class... Out>
+    requires(!(std::convertible_to<Out, ResourceResult> ||
+               std::convertible_to<Out, std::vector<ResourceContents>> ||
+               std::convertible_to<Out, ResourceContents> ||
+               std::convertible_to<Out, std::string>) &&
+             ...)
+  static ResourceResult encode(const Out&... /*out*/) {
+    static_assert(
+        kNever<Out...>,
+        "a resource returns text, ResourceContents, a vector of them, or a ResourceResult");
+    return {};
+  }
 };
 
 /// Decodes what a resource at a fixed URI takes.
@@ -109,7 +125,9 @@ struct ResourceAdapter : ResourceEncoder {
     if constexpr (std::same_as<In, Nothing>) {
       return {};
     } else {
-      return uri;
+      static_assert(std::constructible_from<In, const std::string&>,
+                    "a resource takes its URI as a std::string, or nothing");
+      return In(uri);
     }
   }
 };
@@ -155,6 +173,16 @@ struct PromptAdapter {
   static PromptResult encode(PromptResult result) { return result; }
   static PromptResult encode(std::vector<PromptMessage> messages);
   static PromptResult encode(const std::string& text);
+  template <class... Out>
+    requires(!(std::convertible_to<Out, PromptResult> ||
+               std::convertible_to<Out, std::vector<PromptMessage>> ||
+               std::convertible_to<Out, std::string>) &&
+             ...)
+  static PromptResult encode(const Out&... /*out*/) {
+    static_assert(kNever<Out...>,
+                  "a prompt returns text, a vector of PromptMessages, or a PromptResult");
+    return {};
+  }
 };
 
 /// Decodes what completions take and encodes what they return.
@@ -177,6 +205,15 @@ struct CompletionAdapter {
   }
   static ArgumentCompletion encode(ArgumentCompletion completion) { return completion; }
   static ArgumentCompletion encode(std::vector<std::string> values);
+  template <class... Out>
+    requires(!(std::convertible_to<Out, ArgumentCompletion> ||
+               std::convertible_to<Out, std::vector<std::string>>) &&
+             ...)
+  static ArgumentCompletion encode(const Out&... /*out*/) {
+    static_assert(kNever<Out...>,
+                  "a completion returns a vector of texts, or an ArgumentCompletion");
+    return {};
+  }
 };
 
 using ToolTable = HandlerTable<ToolArguments, ToolResult>;

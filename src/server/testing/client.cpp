@@ -195,7 +195,7 @@ struct Client::State final : MessageOutput {
     json::object all = params;
     json::value& meta = all["_meta"];
     if (!meta.is_object()) meta.emplace_object();
-    meta.get_object()["progressToken"] = request->id;
+    meta.get_object().emplace("progressToken", request->id);
     post({{"jsonrpc", "2.0"}, {"id", request->id}, {"method", request->method}}, std::move(all));
   }
 
@@ -205,10 +205,10 @@ struct Client::State final : MessageOutput {
       json::value& meta = params["_meta"];
       if (!meta.is_object()) meta.emplace_object();
       json::object& members = meta.get_object();
-      members["io.modelcontextprotocol/protocolVersion"] = revision.name;
-      members[kClientInfoKey] = client_info();
-      members["io.modelcontextprotocol/clientCapabilities"] = capabilities();
-      members["io.modelcontextprotocol/logLevel"] = "debug";
+      members.emplace("io.modelcontextprotocol/protocolVersion", revision.name);
+      members.emplace(kClientInfoKey, client_info());
+      members.emplace("io.modelcontextprotocol/clientCapabilities", capabilities());
+      members.emplace("io.modelcontextprotocol/logLevel", "debug");
     }
     if (!params.empty()) message["params"] = std::move(params);
     to_send.push_back(to_json(message));

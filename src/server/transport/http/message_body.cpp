@@ -95,18 +95,17 @@ bool MessageBody::handle_lines() {
       return false;
     }
     if (is_held) {
-      const std::string next = std::move(held_.front().text);
-      entry_ = std::move(held_.front().entry);
+      taken_ = std::move(held_.front());
       held_.pop_front();
-      held_bytes_ -= next.size();
-      take(next, true);
+      held_bytes_ -= taken_->text.size();
+      take(std::exchange(taken_->text, {}));
       continue;
     }
     const LineReader::Next next = reader_.next();
     if (next.kind != LineReader::Next::Kind::none) ++lines_;
     switch (next.kind) {
       case LineReader::Next::Kind::line:
-        take(next.line, false);
+        take(next.line);
         break;
       case LineReader::Next::Kind::too_long: {
         std::string response;
@@ -127,15 +126,14 @@ bool MessageBody::handle_lines() {
   return true;
 }
 
-void MessageBody::take(std::string_view text, bool was_held) {
+void MessageBody::take(std::string_view text) {
   if (LongMessages::is_long(text)) {
-    long_was_held_ = was_held;
     long_ =
         service_->long_messages.parse(std::string(text), [this] { handle_long(); }, principal_.id);
     return;
   }
   const auto message = service_->parser.parse(text);
-  if (was_held) {
+  if (taken_) {
     handle(message);
   } else {
     receive(message, text);
@@ -188,6 +186,12 @@ void MessageBody::cancel_held(const Message& message) {
 }
 
 void MessageBody::forget_held(const RequestId& id) {
+  if (long_ != nullptr && taken_ && taken_->id == id) {
+    long_ = nullptr;
+    taken_.reset();
+    exchange_->executor().post([self = shared_from_this()] { self->go_on(); });
+    return;
+  }
   const auto found = std::ranges::find(held_, id, &Held::id);
   if (found == held_.end()) return;
   held_bytes_ -= found->text.size();
@@ -197,7 +201,7 @@ void MessageBody::forget_held(const RequestId& id) {
 void MessageBody::handle_long() {
   const std::shared_ptr<MessageBody> keep = shared_from_this();
   const std::unique_ptr<LongMessage> parsed = std::move(long_);
-  if (long_was_held_) {
+  if (taken_) {
     handle(parsed->message());
   } else {
     receive(parsed->message(), parsed->text());
@@ -217,13 +221,13 @@ void MessageBody::handle(const std::expected<Message, MessageError>& message) {
   } else {
     service_->dispatcher.dispatch(*message, &headers_, *this, response);
   }
-  entry_ = nullptr;
+  taken_.reset();
   if (!response.empty()) reply_->respond(response, message ? message->id : message.error().id);
   service_->trim();
 }
 
 Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {
-  return reply_->open(id, session_, std::move(entry_));
+  return reply_->open(id, session_, taken_ ? std::move(taken_->entry) : nullptr);
 }
 
 RetainedCaller MessageBody::keep() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,7 +73,7 @@ class MessageBody final : public BodyHandler,
   bool handle_lines();
   [[nodiscard]] bool is_full() const { return reply_->open_channels() >= kMaxOpen; }
   /// Handles a message, at once unless it is a long one.
-  void take(std::string_view text, bool was_held);
+  void take(std::string_view text);
   void handle(const std::expected<Message, MessageError>& message);
   /// Handles a message that has just come, or keeps it for later, so that it overtakes no other.
   /// Only responses and cancellations do.
@@ -80,7 +81,7 @@ class MessageBody final : public BodyHandler,
   void hold(const Message& message, std::string_view text);
   /// Takes back the kept request that `message` cancels, if it is one of the same session.
   void cancel_held(const Message& message);
-  /// Removes the kept request, if there is one with this id.
+  /// Removes the kept request, if there is one with this id that has not been handled.
   void forget_held(const RequestId& id);
   [[nodiscard]] bool awaits_response() const;
   [[nodiscard]] Result<std::shared_ptr<Session>> find_session() const;
@@ -104,11 +105,10 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
   std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what follows
-  bool long_was_held_ = false;
-  std::deque<Held> held_;  // they come before what the reader holds
+  std::deque<Held> held_;              // they come before what the reader holds
   std::size_t held_bytes_ = 0;
-  std::unique_ptr<Session::Call> entry_;  // of the message that is handled, if it was kept
-  std::uint64_t lines_ = 0;               // the number of lines read
+  std::optional<Held> taken_;  // what is handled or in long_, if it was kept
+  std::uint64_t lines_ = 0;    // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
   CoarseHold hold_;       // for the head and for messages that are not handled yet
   bool waiting_ = false;  // whether handle_lines() goes on later

@@ -266,6 +266,38 @@ TEST_F(MessageBodyTest, ARequestThatWaitsIsCancelledFromElsewhere) {
   EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"a\"")));
 }
 
+TEST_F(MessageBodyTest, ALongRequestThatHasWaitedIsCancelledWhileItIsParsed) {
+  const std::string session = initialize("2025-06-18", "{}");
+  Peer peer = begin(std::string(kLines) + session);
+  const std::string padding(LongMessages::kLong, ' ');
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + "{" + padding + later("\"a\"").substr(1) + ping_line("\"b\"")) +
+            "0\r\n\r\n");
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  settle();
+  // One message of a client is parsed at a time, and this one is not given back.
+  bool is_parsed = false;
+  auto other = service->long_messages.parse(
+      R"({"jsonrpc":"2.0","method":"notifications/initialized"})", [&] { is_parsed = true; },
+      calls[0]->principal().id);
+  ASSERT_TRUE(until([&] { return is_parsed; }));
+  calls[0]->complete({.text = "done"});
+  settle();
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                       R"({"requestId":"a"}})",
+                       session),
+                  "\r\n\r\n"),
+              StartsWith("HTTP/1.1 202 "));
+  other = nullptr;
+  EXPECT_TRUE(peer.expect(pong("\"b\"")));
+  EXPECT_EQ(calls.size(), MessageBody::kMaxOpen) << "it was not begun";
+  for (const auto& call : calls) call->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"a\"")));
+}
+
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
   std::size_t handled = 0;
   definition.tools.push_back({.name = "count",
