@@ -136,8 +136,8 @@ class Client {
   /// Calls a tool and waits for its answer, as PendingReply::get().
   Reply call(std::string_view tool, json::object arguments = {});
   /// Sends any other request and waits for its answer, as PendingReply::get(). The Client adds what
-  /// is missing in `_meta`. If there is a progressToken, progress is among the notifications instead
-  /// of in the reply.
+  /// is missing in `_meta`. If there is a progressToken, progress is among the notifications
+  /// instead of in the reply.
   Reply request(std::string_view method, json::object params = {});
 
   /// Calls a tool, and runs what can run before time passes.
