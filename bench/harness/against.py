@@ -11,22 +11,23 @@ from .pushes import backlog_load, flush_load
 # How much more server CPU a unit may take, as a ratio of the medians' pairs.
 ALLOWED = 1.03
 
+# The row of the page that a load belongs to, and the load.
 LOADS = {
-    "echo": ["echo", *CONNECTIONS],
-    "echo, 2025-11-25": ["echo", *CONNECTIONS, "--revision", "2025-11-25"],
-    "echo, WebSocket": ["echo", *CONNECTIONS, "--transport", "ws"],
-    "echo, HTTP with SSE": ["echo", *CONNECTIONS, "--transport", "sse"],
-    "progress SSE": flush_load("call"),
-    "GET SSE": flush_load("get"),
-    "WebSocket push": flush_load("ws"),
-    "progress SSE, backlog": backlog_load("call"),
-    "GET SSE, backlog": backlog_load("get"),
-    "WebSocket push, backlog": backlog_load("ws"),
-    "poll": ["poll", *CONNECTIONS, "--max-chunks", "1"],
-    "poll, 16 a reply": ["poll", *CONNECTIONS, "--max-chunks", "16"],
-    "one stream to 1,000 readers": [
+    "echo": ("echo", ["echo", *CONNECTIONS]),
+    "echo, 2025-11-25": ("echo", ["echo", *CONNECTIONS, "--revision", "2025-11-25"]),
+    "echo, WebSocket": ("transports", ["echo", *CONNECTIONS, "--transport", "ws"]),
+    "echo, HTTP with SSE": ("transports", ["echo", *CONNECTIONS, "--transport", "sse"]),
+    "progress SSE": ("sse", flush_load("call")),
+    "GET SSE": ("sse", flush_load("get")),
+    "WebSocket push": ("ws", flush_load("ws")),
+    "progress SSE, backlog": ("sse-backlog", backlog_load("call")),
+    "GET SSE, backlog": ("sse-backlog", backlog_load("get")),
+    "WebSocket push, backlog": ("ws-backlog", backlog_load("ws")),
+    "poll": ("poll", ["poll", *CONNECTIONS, "--max-chunks", "1"]),
+    "poll, 16 a reply": ("poll", ["poll", *CONNECTIONS, "--max-chunks", "16"]),
+    "one stream to 1,000 readers": ("fanout", [
         "fanout", "--connections", "1000", "--count", "100000000", "--interval-us", "-1"
-    ],
+    ]),
 }  # fmt: skip
 
 
@@ -49,15 +50,17 @@ class Pairs:
         )
 
 
-def run(bench: Bench, old: str) -> int:
-    """Compares the program of `bench` with `old` and prints a line a load.
+def run(bench: Bench, old: str, only: list[str] | None) -> int:
+    """Compares the program of `bench` with `old` and prints a line a load, of the rows `only`.
 
     Returns how many loads take more than `ALLOWED` times the CPU.
     """
     builds = {"new": bench.paths, "old": dataclasses.replace(bench.paths, sluice=old)}
     print(f"{'server CPU, us a unit':28} {'new':>8} {'old':>8}   new : old, median and range")
     worse = 0
-    for label, load in LOADS.items():
+    for label, (row, load) in LOADS.items():
+        if only and row not in only:
+            continue
         found: dict[str, list[float]] = {"new": [], "old": []}
         for turn in range(bench.rounds):
             # Who goes first alternates, in case the machine gets faster or slower.
