@@ -71,7 +71,7 @@ void PushCursor::on_chunks() {
         std::string& block = source.block_scratch();
         reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
         if (reached <= position()) return;
-        more = sink_->write(std::string_view(block));
+        more = sink_->take(block);
       }
       if (writing.destroyed) return;
       if (state_ == State::open && !more && !writing.resumed) state_ = State::waiting;

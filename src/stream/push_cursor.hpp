@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +23,9 @@ class BlockSink {
   virtual bool write(std::string_view block) = 0;
   /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
+  /// Does the same as the first write(), and may leave other memory and content in `block`, so that
+  /// a long one need not be copied.
+  virtual bool take(std::string& block) { return write(std::string_view(block)); }
   /// Called when the delivery is over: this cursor has written the last chunk, or the reader had
   /// that one already, or another reader has taken over after what was written. No call follows.
   virtual void finish() = 0;

@@ -327,6 +327,35 @@ TEST(OutputStage, LongTextIsTakenOverAndCounted) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST(OutputStage, TextIsTakenOverIfNoneWaits) {
+  Memory client;
+  const OutputLimits limits;
+  Output stage(client, limits);
+  std::string first(5000, 'a');
+  std::string second(5000, 'b');
+  const char* at = first.data();
+  stage.take(std::move(first));
+  stage.added();
+  std::array<iovec, kWritevParts> parts;
+  std::size_t total = 0;
+  ASSERT_EQ(stage.gather(parts, total), 1U);
+  EXPECT_EQ(parts[0].iov_base, at);
+  stage.take(std::move(second));
+  stage.added();
+  ASSERT_EQ(stage.gather(parts, total), 1U);
+  EXPECT_EQ(std::string_view(static_cast<const char*>(parts[0].iov_base), total),
+            std::string(5000, 'a') + std::string(5000, 'b'));
+  stage.consume(total);
+  std::string third(5000, 'c');
+  at = third.data();
+  stage.take(std::move(third));
+  stage.added();
+  EXPECT_EQ(stage.gather(parts, total), 1U);
+  EXPECT_EQ(parts[0].iov_base, at);
+  EXPECT_EQ(std::string_view(static_cast<const char*>(parts[0].iov_base), total),
+            std::string(5000, 'c'));
+}
+
 TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
   Memory pool;
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};

@@ -24,7 +24,11 @@ void OutputStage::share(BufferPool& pool, const Bytes& bytes, std::size_t offset
 void OutputStage::take(BufferPool& pool, std::string&& rest) {
   UnsentOutput& unsent = this->unsent(pool);
   if (rest.size() < kTakenText) {
-    unsent.text.append(rest);
+    if (unsent.text.empty()) {
+      unsent.text.swap(rest);
+    } else {
+      unsent.text.append(rest);
+    }
     return;
   }
   const std::size_t size = rest.size();

@@ -95,8 +95,8 @@ class OutputStage {
   /// Queues `size` bytes of `bytes` from `offset` as a whole message, without a copy. If there is
   /// no memory, throws std::bad_alloc and queues nothing. added() must follow.
   void share(BufferPool& pool, const Bytes& bytes, std::size_t offset, std::size_t size);
-  /// Appends `rest`, the end of the message that text() has begun. A long `rest` is not copied.
-  /// added() must follow.
+  /// Appends `rest`, the end of the message that text() has begun, and may leave other memory in
+  /// it. `rest` is not copied if it is long or no text waits. added() must follow.
   void take(BufferPool& pool, std::string&& rest);
   /// Marks what was added since the last call as one whole message.
   void note_message() noexcept;

@@ -161,6 +161,9 @@ class HttpExchange : public RefCounted {
   virtual bool write(std::string_view body) = 0;
   /// The same with bytes that are shared, not copied.
   virtual bool write(const ChunkBlock& block) = 0;
+  /// The same as the first write(). May leave other memory and content in `body`, so that a long
+  /// one need not be copied.
+  virtual bool take(std::string& body) = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
   /// If the reply has not begun when the connection has been silent for

@@ -17,6 +17,9 @@
 namespace sluice {
 namespace {
 
+/// Bodies of at least this size are handed over instead of copied.
+constexpr std::size_t kTakenBody = 4096;
+
 void append_hex(std::string& out, std::size_t value) {
   std::array<char, 16> digits{};
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16);
@@ -216,6 +219,16 @@ bool ServerExchange::write(const ChunkBlock& block) {
   } else {
     connection_->queue(block.framed(), 0, block.framed().size());
   }
+  return connection_->added();
+}
+
+bool ServerExchange::take(std::string& body) {
+  if (body.size() < kTakenBody) return write(std::string_view(body));
+  if (state_ != State::streaming || is_head_) return true;
+  if (!connection_->may_send()) return !connection_->is_over();
+  if (minor_version_ != 0) frame_chunk(body);
+  connection_->output();
+  connection_->take(std::move(body));
   return connection_->added();
 }
 

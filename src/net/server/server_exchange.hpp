@@ -62,6 +62,7 @@ class ServerExchange final : public HttpExchange {
   void start(int status, std::string_view content_type, HeaderFields extra) override;
   bool write(std::string_view body) override;
   bool write(const ChunkBlock& block) override;
+  bool take(std::string& body) override;
   void flush() override;
   void stream_if_silent() override { breaks_silence_ = state_ == State::unanswered; }
   [[nodiscard]] bool is_streaming() const override { return state_ == State::streaming; }

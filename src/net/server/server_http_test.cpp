@@ -211,6 +211,37 @@ TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsEvents) {
   EXPECT_THAT(peer->take(), AllOf(HasSubstr("data: 1\n\n"), EndsWith("0\r\n\r\n")));
 }
 
+TEST_F(ServerHttpTest, BodiesThatAreHandedOverArriveAsThoseThatAreCopied) {
+  holds = true;
+  for (const std::string version : {"1.1", "1.0"}) {
+    const Peer peer = connect();
+    peer->write(get("/events", version));
+    executor.run();
+    HttpExchange& reply = *held.back();
+    reply.start(200, "text/plain");
+    reply.flush();
+    executor.run();
+    peer->take();
+    std::string expected;
+    for (const std::size_t size : {10UL, 10'000UL, 20UL, 100'000UL, 5'000UL}) {
+      const std::string body(size, 'x');
+      std::string given = body;
+      reply.take(given);
+      std::string framed = body;
+      if (version == "1.1") frame_chunk(framed);
+      expected += framed;
+    }
+    reply.flush();
+    executor.run();
+    std::string taken;
+    for (std::string part = peer->take(); !part.empty(); part = peer->take()) {
+      taken += part;
+      executor.run();
+    }
+    EXPECT_TRUE(taken == expected) << version;
+  }
+}
+
 TEST_F(ServerHttpTest, AReplyWhoseConnectionIsOverAcceptsNoMore) {
   holds = true;
   const Peer peer = connect();

@@ -46,6 +46,7 @@ class InlineOutlet final : public CallOutlet,
   // BlockSink: writes to the channel.
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
+  bool take(std::string& block) override { return channel_ == nullptr || channel_->take(block); }
   void finish() override;
   void drop(const Error& error) override;
   void release() override {}

@@ -110,6 +110,7 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   }
   bool write(std::string_view block) override { return channel_->write(block); }
   bool write(const Bytes& block) override { return channel_->write(block); }
+  bool take(std::string& block) override { return channel_->take(block); }
   void finish() override {
     const std::shared_ptr<ThroughChannel> keep = shared_from_this();
     tell({});

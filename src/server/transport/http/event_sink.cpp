@@ -57,6 +57,12 @@ bool EventSink::write(const Bytes& block) {
   return writable;
 }
 
+bool EventSink::take(std::string& block) {
+  const bool writable = exchange_->take(block);
+  exchange_->flush();
+  return writable;
+}
+
 void EventSink::finish() {
   // The exchange's callbacks keep the subscription, and so this sink. They are destroyed with the
   // reply.

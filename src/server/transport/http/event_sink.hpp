@@ -26,6 +26,7 @@ class EventSink final : public BlockSink {
 
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override;
+  bool take(std::string& block) override;
   void finish() override;
   void drop(const Error& error) override;
 

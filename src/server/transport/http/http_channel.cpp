@@ -70,6 +70,13 @@ bool HttpChannel::write(std::string_view block) {
   return writable;
 }
 
+bool HttpChannel::take(std::string& block) {
+  start();
+  const bool writable = exchange_->take(block);
+  exchange_->flush();
+  return writable;
+}
+
 void HttpChannel::finish() {
   leave_session();
   // The task may own the call that owns this channel, so it is destroyed last.

@@ -30,6 +30,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void reply(int http_status, std::string message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
+  bool take(std::string& block) override;
   /// Ends the reply. If nothing was written, there was nothing to answer: status 202.
   void finish() override;
   void drop(const Error& error) override;
