@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "choices.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/manual_executor.hpp"
 #include "json/json.hpp"
 #include "require.hpp"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "choices.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/manual_executor.hpp"
 #include "net/connection/memory_connection.hpp"
 #include "net/http/compression.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <sys/resource.h>
 
-#include "modes.hpp"
-#include "routes.hpp"
+#include "links/routes.hpp"
+#include "modes/modes.hpp"
 
 namespace sluice::bench {
 

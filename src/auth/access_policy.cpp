@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "auth/api_keys.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 namespace {

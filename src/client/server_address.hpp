@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "net/http/url.hpp"
-#include "net/transport/tls.hpp"
+#include "net/io/tls.hpp"
 
 namespace sluice {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/client_memory.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
 #include "protocol/parameters.hpp"

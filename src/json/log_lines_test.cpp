@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/text/utf8.hpp"
 #include "json/json.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
 #include "json_schema/json_schema.hpp"
 #include "rpc/error_codes.hpp"
 

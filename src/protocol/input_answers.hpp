@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "json/json.hpp"
 #include "protocol/input_rounds.hpp"
 

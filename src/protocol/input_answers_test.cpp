@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/memory_budget.hpp"
+#include "core/sharing/memory_budget.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
 #include "core/text/base64.hpp"
 #include "json/parser.hpp"
 #include "rpc/error_codes.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 
 namespace sluice {
 

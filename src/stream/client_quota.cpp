@@ -1,6 +1,6 @@
 #include "stream/client_quota.hpp"
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "core/ranking.hpp"
+#include "core/sharing/ranking.hpp"
 #include "stream/stream_list.hpp"
 
 namespace sluice {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/log/over_limit.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
-#include "core/memory_budget.hpp"
-#include "core/turn_work.hpp"
+#include "core/sharing/client_memory.hpp"
+#include "core/sharing/memory_budget.hpp"
+#include "core/turns/turn_work.hpp"
 #include "stream/client_quota.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"

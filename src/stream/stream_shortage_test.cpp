@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/allocation_failure_test_support.hpp"
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "stream/stream_test_support.hpp"
 
 namespace sluice {

@@ -198,4 +198,22 @@ inline std::string kept_text(const ChunkStream& stream, Seq from) {
   return text;
 }
 
+/// Limits for one stream.
+inline StreamBench::Setup small(std::size_t chunks, std::size_t bytes = 1 << 20,
+                                std::size_t retained = 0) {
+  StreamBench::Setup setup;
+  setup.limits.max_chunks = chunks;
+  setup.limits.max_bytes = bytes;
+  setup.limits.retained_bytes = retained;
+  setup.limits.stall = std::chrono::seconds(30);
+  return setup;
+}
+
+/// Appends chunks until the stream is full.
+inline int fill(ChunkStream& stream) {
+  int appended = 1;
+  while (stream.append(ChunkKind::text, "x")) ++appended;
+  return appended;
+}
+
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// The C++ of the documentation, compiled. tests/e2e/docs.test.mjs writes each block to a file:
-// "server-2.inc" is the second block of C++ in docs/server.md.
+// The C++ of the documentation, compiled. tests/e2e/program/docs.test.mjs writes each block to a
+// file: "server-2.inc" is the second block of C++ in docs/server.md.
 
 #include <chrono>
 #include <expected>

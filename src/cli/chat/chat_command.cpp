@@ -20,7 +20,7 @@
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "engine/generation_params.hpp"
 
 namespace sluice {

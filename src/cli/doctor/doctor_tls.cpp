@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/doctor/doctor_checks.hpp"
-#include "net/transport/tls.hpp"
+#include "net/io/tls.hpp"
 
 namespace sluice {
 namespace {

@@ -13,7 +13,7 @@
 #include "auth/trusted_proxies.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "net/loop/host_port.hpp"
 
 namespace sluice {

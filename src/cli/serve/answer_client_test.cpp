@@ -23,7 +23,7 @@
 #include "cli/serve/serve.hpp"
 #include "client/server_address.hpp"
 #include "client/shared_websocket.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "net/loop/event_loop.hpp"
 
 namespace sluice {

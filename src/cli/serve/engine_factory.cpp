@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/options/exit_code.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "engine/synthetic_engine.hpp"
 
 #if SLUICE_WITH_LLAMA

@@ -13,7 +13,7 @@
 #include "cli/serve/machine.hpp"
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/terminal.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace sluice {
 namespace {

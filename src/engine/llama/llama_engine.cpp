@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/client.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
+#include "core/sharing/client.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
 #include "engine/llama/model/llama_log.hpp"

@@ -15,7 +15,7 @@
 
 #include <ggml-backend.h>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "engine/llama/model/cpu_check.hpp"
 #include "engine/llama/model/gguf_check.hpp"
 #include "engine/llama/model/llama_log.hpp"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/grammar.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/scheduling/slot_chooser.hpp"
 #include "rpc/error_codes.hpp"

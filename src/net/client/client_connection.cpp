@@ -95,7 +95,7 @@ void ClientConnection::give_up_endpoint(int error) {
 
 void ClientConnection::on_ready(std::uint32_t events) {
   const auto self = shared_from_this();
-  if (transport_) {
+  if (io_) {
     if ((events & EPOLLOUT) != 0) writable_ = true;
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) peer_ended_ = true;
     pump();
@@ -117,14 +117,14 @@ void ClientConnection::on_ready(std::uint32_t events) {
 void ClientConnection::on_connected() {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  transport_.emplace(socket_.get(), tls_.get(), url_.host);
+  io_.emplace(socket_.get(), tls_.get(), url_.host);
   endpoints_ = {};
-  if (!transport_->is_tls()) check_established();
+  if (!io_->is_tls()) check_established();
   pump();
 }
 
 void ClientConnection::check_established() {
-  if (established_ || !transport_->is_established()) return;
+  if (established_ || !io_->is_established()) return;
   established_ = true;
   loop_->cancel(std::exchange(timer_, 0));
 }
@@ -132,13 +132,13 @@ void ClientConnection::check_established() {
 void ClientConnection::write(std::string_view bytes) {
   if (closed_) return;
   out_.append(bytes);
-  if (transport_) flush();
+  if (io_) flush();
 }
 
 bool ClientConnection::flush() {
   while (sent_ < out_.size() && writable_) {
     const iovec part{.iov_base = out_.data() + sent_, .iov_len = out_.size() - sent_};
-    const IoResult result = transport_->write({&part, 1});
+    const IoResult result = io_->write({&part, 1});
     switch (result.status) {
       case IoStatus::ok:
         sent_ += result.bytes;
@@ -152,12 +152,12 @@ bool ClientConnection::flush() {
       case IoStatus::closed:
       case IoStatus::failed:
         // A reply that has already arrived explains more than a failed write.
-        if (!transport_->is_tls()) {
+        if (!io_->is_tls()) {
           sent_ = out_.size();
           break;
         }
-        fail_later(kBadGateway, "The connection to " + url_.authority() +
-                                    " failed: " + transport_->failure_reason());
+        fail_later(kBadGateway,
+                   "The connection to " + url_.authority() + " failed: " + io_->failure_reason());
         return false;
     }
   }
@@ -172,7 +172,7 @@ void ClientConnection::pump() {
   const auto self = shared_from_this();
   read();
   // TLS may now be able to send what it could not send before it had read.
-  if (!closed_ && transport_ && !flush()) return;
+  if (!closed_ && io_ && !flush()) return;
 }
 
 void ClientConnection::read() {
@@ -186,7 +186,7 @@ void ClientConnection::read() {
       });
       return;
     }
-    const IoResult result = transport_->read({buffer.get(), kReadSize});
+    const IoResult result = io_->read({buffer.get(), kReadSize});
     switch (result.status) {
       case IoStatus::ok:
         check_established();
@@ -198,7 +198,7 @@ void ClientConnection::read() {
         owner_->on_bytes({buffer.get(), result.bytes});
         // A read that did not fill the buffer has emptied the socket, and the kernel reports when
         // more arrives.
-        if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !transport_->is_tls()) return;
+        if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !io_->is_tls()) return;
         break;
       case IoStatus::want_read:
         check_established();
@@ -217,8 +217,8 @@ void ClientConnection::read() {
         }
         return;
       case IoStatus::failed:
-        fail_with(kBadGateway, "The connection to " + url_.authority() +
-                                   " failed: " + transport_->failure_reason());
+        fail_with(kBadGateway,
+                  "The connection to " + url_.authority() + " failed: " + io_->failure_reason());
         return;
     }
   }
@@ -242,7 +242,7 @@ void ClientConnection::close() {
   lookup_.forget();
   if (!socket_) return;
   loop_->unwatch(socket_.get(), *this);
-  if (transport_) transport_->shutdown_send();
+  if (io_) io_->shutdown_send();
   socket_.close();
 }
 

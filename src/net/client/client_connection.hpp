@@ -11,11 +11,11 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "net/http/url.hpp"
+#include "net/io/socket_io.hpp"
+#include "net/io/tls.hpp"
 #include "net/loop/address_lookup.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
-#include "net/transport/tls.hpp"
-#include "net/transport/transport.hpp"
 
 namespace sluice {
 
@@ -74,7 +74,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   Owner* owner_ = nullptr;
   AddressLookup lookup_;
   Descriptor socket_;
-  std::optional<Transport> transport_;  // once TCP is connected
+  std::optional<SocketIo> io_;  // once TCP is connected
   Endpoints endpoints_;
   std::size_t next_endpoint_ = 0;
   std::string last_error_;  // of the endpoints tried

@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/url.hpp"
+#include "net/io/tls.hpp"
 #include "net/loop/event_loop.hpp"
-#include "net/transport/tls.hpp"
 
 namespace sluice {
 

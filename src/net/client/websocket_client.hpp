@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/url.hpp"
+#include "net/io/tls.hpp"
 #include "net/loop/event_loop.hpp"
-#include "net/transport/tls.hpp"
 #include "net/websocket/websocket.hpp"
 
 namespace sluice {

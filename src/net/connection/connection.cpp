@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 namespace {

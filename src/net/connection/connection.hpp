@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "core/bytes.hpp"
-#include "core/client_memory.hpp"
 #include "core/ref_ptr.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/connection_protocol.hpp"
 #include "net/connection/connection_worker.hpp"
 #include "net/connection/input_buffer.hpp"
 #include "net/connection/output_stage.hpp"
+#include "net/io/socket_io.hpp"
 #include "net/loop/peer_address.hpp"
-#include "net/transport/transport.hpp"
 
 namespace sluice {
 

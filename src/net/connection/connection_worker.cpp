@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/client_turns.hpp"
+#include "core/sharing/client_turns.hpp"
 #include "net/connection/connection.hpp"
 
 namespace sluice {

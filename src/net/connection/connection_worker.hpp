@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/executor.hpp"
 #include "core/ref_ptr.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/input_buffer.hpp"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace sluice {
 

@@ -2,9 +2,9 @@
 
 #include "net/connection/connection.hpp"
 #include "net/connection/connection_ticket.hpp"
+#include "net/io/descriptor_io.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
-#include "net/transport/descriptor_io.hpp"
 
 namespace sluice {
 

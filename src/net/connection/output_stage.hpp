@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/bytes.hpp"
-#include "core/client_memory.hpp"
 #include "core/clock.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/input_buffer.hpp"
 
 namespace sluice {

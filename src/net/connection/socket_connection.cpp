@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 namespace {
@@ -23,7 +23,7 @@ SocketConnection::SocketConnection(ConnectionWorker& worker, const OutputLimits&
                                    ConnectionTicket ticket)
     : Connection(worker, peer, limits, tls != nullptr),
       socket_(std::move(socket)),
-      transport_(socket_.get(), tls),
+      io_(socket_.get(), tls),
       ticket_(std::move(ticket)) {}
 
 void SocketConnection::on_ready(std::uint32_t events) {
@@ -39,13 +39,13 @@ void SocketConnection::on_ready(std::uint32_t events) {
 /// certificate's key, a handshake can take as long as thousands of requests.
 IoResult SocketConnection::read_tls(std::span<char> buffer) {
   // A peer that has ended its side cannot complete the handshake, so its hello is not answered.
-  if (is_at_end() && transport_.awaits_hello()) {
+  if (is_at_end() && io_.awaits_hello()) {
     worked(kMessageCost);
     return {IoStatus::failed, 0};
   }
   const Clock& clock = worker().loop.clock();
   const TimePoint begun = clock.now();
-  const IoResult result = transport_.read(buffer);
+  const IoResult result = io_.read(buffer);
   worked(static_cast<std::size_t>((clock.now() - begun) / kCostTime));
   return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
 }
@@ -54,7 +54,7 @@ IoResult SocketConnection::read_tls(std::span<char> buffer) {
 /// of its client hold too much.
 bool SocketConnection::draw_handshake() {
   MemoryBudget* const budget = worker().memory;
-  const bool awaits_hello = transport_.awaits_hello();
+  const bool awaits_hello = io_.awaits_hello();
   std::uint32_t held = awaits_hello ? kAwaitedHello : kHandshake;
   if (is_established()) held = 0;
   if (budget == nullptr || held == drawn_) return true;
@@ -86,7 +86,7 @@ void SocketConnection::end_handshake() {
 
 IoResult SocketConnection::read_some(std::span<char> buffer) {
   if (is_tls()) return read_tls(buffer);
-  IoResult result = transport_.read(buffer);
+  IoResult result = io_.read(buffer);
   // A read that did not fill the buffer has emptied the socket, and the kernel reports when more
   // arrives. What it has reported already, such as the end, it does not report again.
   const bool has_emptied =
@@ -96,7 +96,7 @@ IoResult SocketConnection::read_some(std::span<char> buffer) {
 }
 
 IoResult SocketConnection::write_some(std::span<const iovec> parts) {
-  IoResult result = transport_.write(parts);
+  IoResult result = io_.write(parts);
   if (result.status != IoStatus::ok || is_tls()) return result;
   std::size_t offered = 0;
   for (const iovec& part : parts) offered += part.iov_len;
@@ -105,7 +105,7 @@ IoResult SocketConnection::write_some(std::span<const iovec> parts) {
 }
 
 bool SocketConnection::end_output() {
-  transport_.shutdown_send();
+  io_.shutdown_send();
   return true;
 }
 

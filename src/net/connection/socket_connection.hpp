@@ -18,16 +18,14 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
   SocketConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor socket,
                    const PeerAddress& peer, TlsContext* tls, ConnectionTicket ticket);
 
-  [[nodiscard]] bool is_established() const override { return transport_.is_established(); }
+  [[nodiscard]] bool is_established() const override { return io_.is_established(); }
 
  private:
   void on_ready(std::uint32_t events) override;
   IoResult read_some(std::span<char> buffer) override;
   IoResult read_tls(std::span<char> buffer);
   IoResult write_some(std::span<const iovec> parts) override;
-  [[nodiscard]] std::uint32_t unacknowledged() const override {
-    return transport_.unacknowledged();
-  }
+  [[nodiscard]] std::uint32_t unacknowledged() const override { return io_.unacknowledged(); }
   bool end_output() override;
   bool attach() override;
   void detach() override;
@@ -38,7 +36,7 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
 
   Descriptor socket_;
   std::uint32_t drawn_ = 0;  // bytes of memory, for the handshake under way
-  Transport transport_;
+  SocketIo io_;
   ConnectionTicket ticket_;
 };
 

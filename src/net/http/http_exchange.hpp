@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/bytes.hpp"
-#include "core/client_memory.hpp"
 #include "core/executor.hpp"
 #include "core/ref_ptr.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/http/http_types.hpp"
 
 namespace sluice {

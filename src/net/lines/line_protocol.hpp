@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "core/bytes.hpp"
-#include "core/client_memory.hpp"
 #include "core/clock.hpp"
 #include "core/ref_ptr.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/connection.hpp"
 #include "net/connection/connection_protocol.hpp"
 #include "net/connection/output_stage.hpp"

@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "net/connection/connection_server.hpp"
 #include "net/connection/descriptor_connection.hpp"
 #include "net/loop/unix_socket.hpp"

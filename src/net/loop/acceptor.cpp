@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
 #include "net/loop/host_port.hpp"

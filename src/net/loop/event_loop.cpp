@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "core/retry_allocation.hpp"
 
 namespace sluice {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace sluice {
 namespace {

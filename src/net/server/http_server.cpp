@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "net/connection/connection_server.hpp"
 #include "net/connection/connection_shares.hpp"
 #include "net/connection/socket_connection.hpp"

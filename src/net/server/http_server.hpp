@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/memory_budget.hpp"
+#include "core/sharing/memory_budget.hpp"
 #include "net/connection/connection_worker.hpp"
 #include "net/connection/drain_watch.hpp"
 #include "net/connection/output_stage.hpp"
 #include "net/http/http_date.hpp"
 #include "net/http/http_exchange.hpp"
+#include "net/io/tls.hpp"
 #include "net/loop/event_loop.hpp"
 #include "net/loop/host_port.hpp"
-#include "net/transport/tls.hpp"
 
 namespace sluice {
 

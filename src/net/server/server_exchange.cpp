@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "core/text/json_escape.hpp"
 #include "core/text/text.hpp"
 #include "net/http/compression.hpp"

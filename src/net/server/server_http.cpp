@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "net/server/server_exchange.hpp"
 #include "net/server/server_websocket.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/connection.hpp"
 #include "net/http/compression.hpp"
 #include "net/http/http_exchange.hpp"

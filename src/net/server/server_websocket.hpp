@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/connection/connection.hpp"
 #include "net/http/http_exchange.hpp"
 #include "net/server/http_server.hpp"

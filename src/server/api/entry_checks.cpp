@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
 #include "json_schema/formats/format.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/log.hpp"
-#include "net/transport/descriptor_io.hpp"
+#include "core/log/log.hpp"
+#include "net/io/descriptor_io.hpp"
 #include "server/api/places.hpp"
 #include "server/api/server_state.hpp"
 #include "server/host/server_host.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "json/json.hpp"
 #include "server/api/entry_checks.hpp"
 #include "server/api/mounting.hpp"

@@ -1,6 +1,6 @@
 #include "server/calls/call_memory.hpp"
 
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
 
 namespace sluice {
 

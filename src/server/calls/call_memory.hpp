@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
 #include "server/calls/inline_outlet.hpp"
 #include "server/calls/resumable_outlet.hpp"
 #include "server/calls/task_outlet.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/turn_watch.hpp"
+#include "core/turns/turn_watch.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/client.hpp"
-#include "core/turn_work.hpp"
+#include "core/sharing/client.hpp"
+#include "core/turns/turn_work.hpp"
 #include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "server/streams/text_accumulator.hpp"

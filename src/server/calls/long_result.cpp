@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "json/json.hpp"
 #include "sluice/error.hpp"
 

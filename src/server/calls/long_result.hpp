@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "server/workers/worker_pool.hpp"
 #include "sluice/content.hpp"
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/crypto/random.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/sharing/client.hpp"
 #include "json/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/input_answers.hpp"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "json/json.hpp"
 #include "protocol/input_rounds.hpp"
 #include "protocol/negotiation.hpp"

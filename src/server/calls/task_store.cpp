@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/client.hpp"
 #include "core/crypto/random.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
+#include "core/sharing/client.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -18,7 +18,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
-#include "core/ranking.hpp"
+#include "core/sharing/ranking.hpp"
 #include "server/calls/task_record.hpp"
 
 namespace sluice {

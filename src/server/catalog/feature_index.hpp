@@ -3,7 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/turn_work.hpp"
+#include "core/turns/turn_work.hpp"
 #include "server/catalog/definition.hpp"
 
 namespace sluice {

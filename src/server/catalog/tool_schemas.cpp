@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

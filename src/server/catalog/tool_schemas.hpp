@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "json_schema/json_schema.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "server/catalog/definition.hpp"

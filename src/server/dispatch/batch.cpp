@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "net/connection/connection_worker.hpp"
 #include "net/http/status_codes.hpp"
 #include "protocol/negotiation.hpp"

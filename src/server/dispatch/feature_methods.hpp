@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/error.hpp"
-#include "core/turn_work.hpp"
+#include "core/turns/turn_work.hpp"
 #include "json/json.hpp"
 #include "protocol/revision.hpp"
 #include "server/calls/long_result.hpp"

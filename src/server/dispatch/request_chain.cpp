@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/client_memory.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/channel/request_watch.hpp"

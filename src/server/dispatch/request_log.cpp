@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 namespace {

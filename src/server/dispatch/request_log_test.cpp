@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "server/dispatch/server_test_support.hpp"
 
 namespace sluice {

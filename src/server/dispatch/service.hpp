@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "auth/access_policy.hpp"
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "rpc/message.hpp"
 #include "server/catalog/catalog.hpp"
 #include "server/dispatch/dispatcher.hpp"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "rpc/message.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/sessions/session.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/retry_allocation.hpp"
+#include "core/sharing/client.hpp"
 #include "server/calls/calls.hpp"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/executor.hpp"
-#include "core/turn_watch.hpp"
+#include "core/turns/turn_watch.hpp"
 #include "server/handlers/branch.hpp"
 #include "server/workers/worker_pool.hpp"
 #include "sluice/detail/loop_backend.hpp"

@@ -4,8 +4,8 @@
 #include <semaphore>
 #include <stdexcept>
 
-#include "core/client.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
+#include "core/sharing/client.hpp"
 #include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"

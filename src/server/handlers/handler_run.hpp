@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/handlers/call_facts.hpp"
 #include "server/handlers/coroutine_run.hpp"

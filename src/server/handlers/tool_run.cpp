@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/calls.hpp"
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "auth/access_policy.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "net/lines/line_server.hpp"
 #include "server/host/handler_pools.hpp"
 #include "server/host/metrics_text.hpp"
 #include "server/transport/http/http_endpoint.hpp"
-#include "server/transport/message/stdio_endpoint.hpp"
+#include "server/transport/message/line_endpoint.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -126,7 +126,7 @@ struct ServerHost::Loop {
   StreamManager* streams;
   AccessPolicy access;
   Service service;
-  StdioEndpoint lines;
+  LineEndpoint lines;
   HttpEndpoint endpoint;
 };
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "server/sessions/change.hpp"
 #include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"

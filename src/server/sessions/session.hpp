@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "json/json.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/logging_level.hpp"

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/crypto/random.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/log/over_limit.hpp"
+#include "core/sharing/client.hpp"
 
 namespace sluice {
 

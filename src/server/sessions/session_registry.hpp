@@ -17,7 +17,7 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "core/ranking.hpp"
+#include "core/sharing/ranking.hpp"
 #include "server/sessions/session.hpp"
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/streams/text_accumulator.hpp"
 #include "stream/stream_error.hpp"

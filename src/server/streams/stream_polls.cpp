@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/client.hpp"
-#include "core/client_memory.hpp"
+#include "core/sharing/client.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "protocol/chunk_json.hpp"
 #include "stream/stream_error.hpp"
 

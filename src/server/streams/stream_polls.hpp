@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/turn_work.hpp"
+#include "core/turns/turn_work.hpp"
 #include "protocol/stream_params.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "stream/stream_manager.hpp"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/streams/collected_run.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
 
 namespace sluice {
 

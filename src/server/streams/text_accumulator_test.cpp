@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 
 namespace sluice {
 namespace {

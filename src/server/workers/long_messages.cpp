@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "core/client.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/sharing/client.hpp"
 #include "protocol/input_rounds.hpp"
 #include "rpc/message.hpp"
 #include "sluice/error.hpp"

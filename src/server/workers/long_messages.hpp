@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/client_memory.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/http/http_exchange.hpp"
 #include "rpc/message.hpp"
 #include "server/workers/worker_pool.hpp"

@@ -6,10 +6,10 @@
 #include <new>
 #include <utility>
 
-#include "core/client_turns.hpp"
 #include "core/error.hpp"
-#include "core/log.hpp"
-#include "core/log_limit.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/sharing/client_turns.hpp"
 
 namespace sluice {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/ranking.hpp"
+#include "core/sharing/ranking.hpp"
 
 namespace sluice {
 

@@ -8,7 +8,7 @@
 
 #include <common/chat-auto-parser.h>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace sluice {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/over_limit.hpp"
+#include "core/log/over_limit.hpp"
 #include "engine/engine.hpp"
 
 namespace sluice {

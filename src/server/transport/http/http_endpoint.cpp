@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"

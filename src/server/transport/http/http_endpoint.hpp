@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "core/log_limit.hpp"
+#include "core/log/log_limit.hpp"
 #include "net/http/http_exchange.hpp"
 #include "server/dispatch/service.hpp"
 #include "server/transport/http/http_admission.hpp"
 #include "server/transport/http/session_endpoint.hpp"
-#include "server/transport/http/sse_endpoint.hpp"
 #include "server/transport/http/sse_session_endpoint.hpp"
+#include "server/transport/http/stream_endpoint.hpp"
 #include "server/transport/message/websocket_endpoint.hpp"
 
 namespace sluice {
@@ -62,7 +62,7 @@ class HttpEndpoint final : public HttpHandler {
   HttpAdmission admission_;
   LogLimit logged_refusals_;
   LogLimit logged_failures_;  // of the program's own routes
-  SseEndpoint sse_;
+  StreamEndpoint sse_;
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;
   SseSessionEndpoint sse_sessions_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/transport/http/http_refusal.hpp"

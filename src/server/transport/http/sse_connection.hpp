@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/client_memory.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "net/http/http_exchange.hpp"
 #include "server/notifications/change_notifier.hpp"
 #include "server/transport/http/sse_sessions.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/client.hpp"
+#include "core/sharing/client.hpp"
 #include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"

@@ -1,0 +1,72 @@
+// Runs the official conformance suites, the newest one and the one that npm installs by default,
+// against sluice-everything over HTTP, without network access. The number of checks that pass in
+// each scenario is compared with fixtures/conformance.json, because a suite also reports a scenario
+// as passed if it checked nothing.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { clean_environment, root, start_everything } from '../lib/server.mjs';
+
+const kNewest = '@modelcontextprotocol/conformance';
+const kDefault = 'conformance-0.1';
+const golden = JSON.parse(
+  readFileSync(path.join(root, 'tests/e2e/fixtures/conformance.json'), 'utf8'),
+);
+const kDeadline = 120_000;
+
+const folder = mkdtempSync(path.join(tmpdir(), 'sluice-conformance-'));
+after(() => rmSync(folder, { recursive: true }));
+const { port } = await start_everything({ after });
+const url = `http://localhost:${port}/mcp`;
+
+// Runs a suite with these arguments and returns {status, output}.
+function run(suite, ...args) {
+  const program = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, 'server', '--url', url, ...args, '-o', folder], {
+      env: clean_environment(),
+      timeout: kDeadline,
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text) => {
+        output += text;
+      });
+    }
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status, output }));
+  });
+}
+
+// The number of passed checks per scenario, from the summary. One check of ignore-extra-params is a
+// warning: its client answers a question that it was not asked, without a requestState, and is then
+// asked.
+function passed(output) {
+  const counts = {};
+  for (const [, name, count, failed] of output.matchAll(
+    /^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed/gm,
+  )) {
+    counts[name] = Number(count);
+    assert.equal(Number(failed), 0, `${name} failed:\n${output}`);
+  }
+  return counts;
+}
+
+describe('the conformance suites', () => {
+  for (const [name, suite, args] of [
+    ['2025-11-25', kNewest, ['--requirements', '2025-11-25']],
+    ['2026-07-28', kNewest, ['--requirements', '2026-07-28']],
+    ['all', kNewest, ['--suite', 'all']],
+    ['all of 0.1', kDefault, ['--suite', 'all']],
+  ]) {
+    test(`pass whole: ${name}`, { timeout: kDeadline }, async () => {
+      const { status, output } = await run(suite, ...args);
+      assert.equal(status, 0, output);
+      assert.deepEqual(passed(output), golden[name]);
+    });
+  }
+});
