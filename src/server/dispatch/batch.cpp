@@ -132,7 +132,7 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
                    {kInvalidRequest,
                     "Invalid Request: the protocol revision that this message names has no batches",
                     {}});
-    } else {
+    } else if (parsed_ == nullptr || !parsed_->is_cancelled(*message)) {
       dispatch_(*message, headers, caller, response_);
     }
     if (!response_.empty()) reply_->respond(response_, message ? message->id : RequestId());

@@ -242,7 +242,16 @@ TEST_F(BatchTest, ARequestIsCancelledByItsIdAndAllByTheirCallersGoing) {
   caller.agreed->cancel_call("2");
   bench.run_all();
   EXPECT_EQ(caller.channel().finishes, 1);
+  EXPECT_EQ(caller.channel().blocks, 1) << "an event stream without a response";
   EXPECT_TRUE(caller.channel().replies.empty());
+
+  caller.streams = false;
+  send(array({call_later("1")}), {});
+  caller.agreed->cancel_call("1");
+  bench.run_all();
+  EXPECT_EQ(caller.channel().finishes, 1);
+  EXPECT_EQ(caller.channel().blocks, 0);
+  caller.streams = true;
 
   // Even in a session, because the messages of several streams could not be resumed.
   send(array({call_later("1"), call_later("2")}), {});

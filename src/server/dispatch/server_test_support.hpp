@@ -35,6 +35,7 @@ class RecordingChannel final : public ReplyChannel {
     done();
   }
   bool write(std::string_view block) override {
+    ++blocks;
     written.append(block);
     check_events();
     if (const auto told = std::exchange(when_written, {})) told();
@@ -77,6 +78,7 @@ class RecordingChannel final : public ReplyChannel {
   int status = 0;
   std::vector<std::string> replies;
   std::string written;
+  int blocks = 0;
   int finishes = 0;
   std::optional<Error> dropped;
   bool writable = true;

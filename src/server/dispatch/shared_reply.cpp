@@ -253,8 +253,8 @@ void SharedReply::check_end() {
         [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
     return;
   }
-  // All were cancelled: the reply is an event stream without a response.
-  if (!by_messages_) output->write(std::string_view());
+  // All were cancelled: the reply is an event stream without a response, if the caller takes one.
+  if (!by_messages_ && output->can_stream()) output->write(std::string_view());
   output->finish();
 }
 

@@ -145,9 +145,32 @@ Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<S
 void Session::cancel_call(const RequestId& request_id) {
   const std::lock_guard lock(mutex_);
   const auto found = calls_.find(request_id);
-  if (found == calls_.end()) return;
+  if (found == calls_.end()) {
+    if (arrivals_ == nullptr || request_id.size() > kMaxEarlyId) return;
+    std::deque<RequestId>& cancelled = arrivals_->cancelled;
+    cancelled.push_back(request_id);
+    if (cancelled.size() > kMaxEarlyCancellations) cancelled.pop_front();
+    return;
+  }
   found->second.is_cancelled = true;
   found->second.cancel.post();
+}
+
+Session::Arrival::Arrival(std::shared_ptr<Session> session) : session_(std::move(session)) {
+  const std::lock_guard lock(session_->mutex_);
+  if (session_->arrivals_ == nullptr) session_->arrivals_ = std::make_unique<Arrivals>();
+  ++session_->arrivals_->count;
+}
+
+Session::Arrival::~Arrival() {
+  const std::lock_guard lock(session_->mutex_);
+  if (--session_->arrivals_->count == 0) session_->arrivals_ = nullptr;
+}
+
+bool Session::Arrival::is_cancelled(const RequestId& request_id) const {
+  const std::lock_guard lock(session_->mutex_);
+  return std::ranges::find(session_->arrivals_->cancelled, request_id) !=
+         session_->arrivals_->cancelled.end();
 }
 
 void Session::hand_over_call(const RequestId& request_id, Executor& loop,

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -115,7 +116,26 @@ class Session {
   static Result<std::unique_ptr<Call>> add_call(const std::shared_ptr<Session>& session,
                                                 RequestId request_id, Executor& loop,
                                                 std::function<void()> cancel);
+  /// Cancels the request, if it is under way. If it is not, but a message of the session has yet to
+  /// be handled, that may be the request: see Arrival.
   void cancel_call(const RequestId& request_id);
+
+  /// A message that has arrived but is not known yet, because parsing it takes long. While there is
+  /// one, the session remembers the last kMaxEarlyCancellations of requests that were not under
+  /// way.
+  class Arrival {
+   public:
+    explicit Arrival(std::shared_ptr<Session> session);
+    ~Arrival();
+    Arrival(const Arrival&) = delete;
+    Arrival& operator=(const Arrival&) = delete;
+
+    /// Whether the client has cancelled the request before it was under way.
+    [[nodiscard]] bool is_cancelled(const RequestId& request_id) const;
+
+   private:
+    std::shared_ptr<Session> session_;
+  };
 
   /// A task of the session begins, or has ended.
   void add_task() { tasks_.fetch_add(1); }
@@ -201,6 +221,8 @@ class Session {
   static constexpr std::size_t kMaxSubscriptions = 1000;
   static constexpr std::size_t kMaxSubscribedBytes = std::size_t{128} << 10U;  // of their URIs
   static constexpr std::size_t kMaxCalls = 1000;
+  static constexpr std::size_t kMaxEarlyCancellations = 100;
+  static constexpr std::size_t kMaxEarlyId = 256;  // bytes; no longer ids are remembered
   static constexpr std::size_t kMaxRequests = 1000;
   static constexpr std::size_t kMaxElicitations = 100;
 
@@ -213,6 +235,10 @@ class Session {
   struct CallEntry {
     PostedTask cancel;
     bool is_cancelled = false;
+  };
+  struct Arrivals {
+    std::size_t count = 0;
+    std::deque<RequestId> cancelled;  // the newest last
   };
   struct Expected {
     Executor* loop;
@@ -276,6 +302,7 @@ class Session {
   std::unique_ptr<SessionStorage> storage_;       // null before the first use
   std::unique_ptr<Streams> streams_;              // null before the first
   std::unique_ptr<Connected> connected_;          // null: there is no outlet
+  std::unique_ptr<Arrivals> arrivals_;            // null while there are none
   std::unordered_map<RequestId, CallEntry> calls_;
   std::map<std::uint64_t, PostedTask> readers_;  // most sessions have at most one
 };

@@ -51,6 +51,27 @@ TEST_F(SessionTest, CancelsTheCallOfThatIdOnItsLoop) {
   EXPECT_EQ(cancelled, 1);
 }
 
+TEST_F(SessionTest, RemembersWhatIsCancelledBeforeItIsKnown) {
+  session->cancel_call("1");
+  auto first = std::make_unique<Session::Arrival>(session);
+  EXPECT_FALSE(first->is_cancelled("1")) << "it was cancelled before this arrived";
+  session->cancel_call("2");
+  EXPECT_TRUE(first->is_cancelled("2"));
+  const Session::Arrival second(session);
+  first = nullptr;
+  EXPECT_TRUE(second.is_cancelled("2"));
+  const std::string longest(Session::kMaxEarlyId, '1');
+  session->cancel_call(longest + "1");
+  session->cancel_call(longest);
+  EXPECT_FALSE(second.is_cancelled(longest + "1"));
+  EXPECT_TRUE(second.is_cancelled(longest));
+  for (std::size_t i = 1; i < Session::kMaxEarlyCancellations; ++i) {
+    session->cancel_call("\"" + std::to_string(i) + "\"");
+  }
+  EXPECT_FALSE(second.is_cancelled("2"));
+  EXPECT_TRUE(second.is_cancelled(longest));
+}
+
 TEST_F(SessionTest, RefusesASecondCallOfAnIdWhileTheFirstIsUnderWay) {
   auto call = Session::add_call(session, "1", loop, [] {});
   ASSERT_TRUE(call);

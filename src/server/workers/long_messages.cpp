@@ -88,6 +88,7 @@ LongMessage::LongMessage(LongMessage&& other) noexcept
       client_(std::move(other.client_)),
       work_(std::move(other.work_)),
       hold_(std::move(other.hold_)),
+      arrival_(std::move(other.arrival_)),
       is_ready_(other.is_ready_) {
   work_->owner = this;
   all_->clients_.find(client_)->second.current = this;
@@ -114,6 +115,15 @@ LongMessage::~LongMessage() {
 
 std::string_view LongMessage::text() const {
   return work_->text;
+}
+
+void LongMessage::arrived_in(std::shared_ptr<Session> session) {
+  if (session != nullptr) arrival_ = std::make_unique<Session::Arrival>(std::move(session));
+}
+
+bool LongMessage::is_cancelled(const Message& message) const {
+  return arrival_ != nullptr && message.kind == MessageKind::request &&
+         arrival_->is_cancelled(message.id);
 }
 
 const std::expected<Message, MessageError>& LongMessage::message() const {

@@ -15,6 +15,7 @@
 #include "core/sharing/client_memory.hpp"
 #include "net/http/http_exchange.hpp"
 #include "rpc/message.hpp"
+#include "server/sessions/session.hpp"
 #include "server/workers/worker_pool.hpp"
 
 namespace sluice {
@@ -38,6 +39,11 @@ class LongMessage final : public PreparedBody {
 
   [[nodiscard]] bool is_ready() const override { return is_ready_; }
   [[nodiscard]] std::string_view text() const override;
+  /// Says that this has arrived in `session`, whose client may cancel what it contains. Null: no
+  /// session.
+  void arrived_in(std::shared_ptr<Session> session);
+  /// Whether the client has cancelled this request meanwhile. Nothing is to be done for it then.
+  [[nodiscard]] bool is_cancelled(const Message& message) const;
 
   // Call these only when is_ready() returns true.
 
@@ -62,7 +68,8 @@ class LongMessage final : public PreparedBody {
   std::string client_;
   std::shared_ptr<Work> work_;  // null after take()
   Executor::Task ready_;
-  CoarseHold hold_;  // of the text
+  CoarseHold hold_;                            // of the text
+  std::unique_ptr<Session::Arrival> arrival_;  // null without a session
   bool is_ready_ = false;
 };
 

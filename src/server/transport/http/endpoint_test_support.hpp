@@ -50,6 +50,13 @@ class EndpointTest : public ServerTest {
     judges = [this](const HttpRequest& head) { return endpoint->judge(head); };
     lines_of = [this](const HttpRequest& head) { return endpoint->head_lines(head); };
   }
+  [[nodiscard]] bool prepares_body(const HttpRequest& head, std::size_t size) const override {
+    return endpoint->prepares_body(head, size);
+  }
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
+                                        Executor::Task ready) override {
+    return endpoint->prepare(head, std::move(body), std::move(ready));
+  }
   void TearDown() override {
     calls.clear();
     ServerTest::TearDown();
@@ -106,6 +113,27 @@ class EndpointTest : public ServerTest {
     EXPECT_NE(at, std::string::npos) << reply;
     if (at == std::string::npos) return {};
     return reply.substr(at, reply.find("\r\n", at) + 2 - at);
+  }
+
+  /// Until the returned message is destroyed, no long message of the client of `of` is parsed:
+  /// messages of a client are parsed one at a time.
+  std::unique_ptr<LongMessage> hold_up_parsing(const PendingRequest& of) {
+    bool is_parsed = false;
+    auto message = service->long_messages.parse(
+        R"({"jsonrpc":"2.0","method":"notifications/initialized"})", [&] { is_parsed = true; },
+        of.principal().id);
+    EXPECT_TRUE(until([&] { return is_parsed; }));
+    return message;
+  }
+  /// Cancels request `id` in `session`, with a POST of its own.
+  void cancel(std::string_view id, std::string_view session) {
+    EXPECT_TRUE(ask(post("/mcp",
+                         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                         R"({"requestId":)" +
+                             std::string(id) + "}}",
+                         session),
+                    "\r\n\r\n")
+                    .starts_with("HTTP/1.1 202 "));
   }
 
   /// Checks the messages of a reply against the schema of the revision that the request speaks.

@@ -27,6 +27,10 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// Makes the reply name this session, which its request has begun.
   void set_session_id(std::string id) { in_session().id = std::move(id); }
 
+  /// The caller has cancelled: no response follows (2025-11-25, Cancellation). The reply ends as an
+  /// event stream without one, or without a body if the caller takes no stream.
+  void cancel();
+
   void reply(int http_status, std::string message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
@@ -59,9 +63,6 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void leave_session() {
     if (in_session_ != nullptr) in_session_->cancellable = nullptr;
   }
-  /// The caller has cancelled: no response follows (2025-11-25, Cancellation). The reply ends as an
-  /// event stream without one, or without a body if the caller takes no stream.
-  void cancel();
   void start();
   /// Whether the reply is a stream of messages, even if only because it was silent for long.
   [[nodiscard]] bool is_stream() const { return started_ || exchange_->is_streaming(); }

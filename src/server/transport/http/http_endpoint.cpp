@@ -132,6 +132,12 @@ class HttpCaller final : public Caller {
     return {std::move(kept), headers};
   }
 
+  /// Answers a request that was cancelled before it was known.
+  void cancel() {
+    std::make_shared<HttpChannel>(*exchange_, acceptance(*request_, "text/event-stream", "text/*"))
+        ->cancel();
+  }
+
   /// The session that this message has begun, or null.
   [[nodiscard]] const Session* begun() const { return begun_.get(); }
 
@@ -363,7 +369,12 @@ std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std
   const auto* const verdict = static_cast<const Verdict*>(head.verdict);
   std::string who = verdict == nullptr ? std::string() : verdict->principal();
   if (who.empty()) who = service_->access->address(head);
-  return service_->long_messages.parse(std::move(body), std::move(ready), who);
+  auto message = service_->long_messages.parse(std::move(body), std::move(ready), who);
+  const std::string_view session = head.header(KnownHeader::mcp_session_id);
+  if (session.data() != nullptr && service_->sessions->enabled()) {
+    message->arrived_in(service_->sessions->find(session, who));
+  }
+  return message;
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
@@ -390,6 +401,11 @@ void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePt
         refuse(*exchange, *refused);
         return;
       }
+    }
+    if (request.prepared != nullptr &&
+        static_cast<const LongMessage*>(request.prepared)->is_cancelled(*message)) {
+      caller.cancel();
+      return;
     }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {

@@ -464,6 +464,37 @@ TEST_F(HttpEndpointTest, ACallIsCancelledWithinItsSessionOnly) {
   EXPECT_TRUE(until([&] { return calls[0]->over(); }));
 }
 
+TEST_F(HttpEndpointTest, ALongRequestIsCancelledWhileItIsParsed) {
+  const std::string padding(LongMessages::kLong, ' ');
+  const std::string call =
+      R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"later"}})";
+  struct Case {
+    std::string body, accept, reply;
+  };
+  for (const Case& each : {
+           Case{"{" + padding + call.substr(1), "text/event-stream", "0\r\n\r\n"},
+           Case{"{" + padding + call.substr(1), "application/json", "HTTP/1.1 202 "},
+           Case{"[" + padding + call + "]", "application/json", "HTTP/1.1 202 "},
+       }) {
+    const std::string session = initialize("2025-03-26");
+    Peer first = connect_to_endpoint();
+    first.send(post("/mcp",
+                    R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})",
+                    session));
+    ASSERT_TRUE(until([&] { return calls.size() == 1; }));
+    auto other = hold_up_parsing(*calls[0]);
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", each.body, session + "Accept: " + each.accept + "\r\n"));
+    settle();
+    cancel("\"a\"", session);
+    other = nullptr;
+    EXPECT_TRUE(peer.expect(each.reply)) << peer.received;
+    settle();
+    EXPECT_EQ(calls.size(), 1U) << "it was not begun";
+    calls.clear();
+  }
+}
+
 TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {
   ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})"));
   ASSERT_EQ(runs.size(), 1U);

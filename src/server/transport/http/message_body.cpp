@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/sharing/client.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/transport/http/http_refusal.hpp"
@@ -28,6 +29,10 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
 }
 
 bool MessageBody::open() {
+  if (const auto session = find_session(); !session) {
+    refuse(*exchange_, kNotFound, session.error().code, session.error().message);
+    return false;
+  }
   reply_->attach(std::make_shared<HttpChannel>(exchange_, Acceptance::by_name, format_));
   // The task keeps this alive while lines wait, even after the body has ended.
   reply_->on_progress([self = shared_from_this()] {
@@ -127,9 +132,19 @@ bool MessageBody::handle_lines() {
 }
 
 void MessageBody::take(std::string_view text) {
+  if (is_batch(text)) {
+    handle(std::unexpected(MessageError{
+        {kInvalidRequest,
+         "Invalid Request: an array cannot be part of a body of many messages; send each of its "
+         "messages as a line",
+         {}},
+        {}}));
+    return;
+  }
   if (LongMessages::is_long(text)) {
     long_ =
         service_->long_messages.parse(std::string(text), [this] { handle_long(); }, principal_.id);
+    if (!taken_) long_->arrived_in(find_session().value_or(nullptr));
     return;
   }
   const auto message = service_->parser.parse(text);
@@ -203,7 +218,7 @@ void MessageBody::handle_long() {
   const std::unique_ptr<LongMessage> parsed = std::move(long_);
   if (taken_) {
     handle(parsed->message());
-  } else {
+  } else if (!parsed->message() || !parsed->is_cancelled(*parsed->message())) {
     receive(parsed->message(), parsed->text());
   }
   go_on();

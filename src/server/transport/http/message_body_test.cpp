@@ -118,7 +118,7 @@ TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
                kLines),
           "0\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("-32700"));
-  EXPECT_THAT(reply, HasSubstr("send one message at a time"));
+  EXPECT_THAT(reply, HasSubstr("send each of its messages as a line"));
   EXPECT_THAT(reply, HasSubstr("send initialize in a POST of its own"));
   EXPECT_THAT(reply, HasSubstr("supportedVersions"));
   EXPECT_THAT(reply, HasSubstr(pong("4")));
@@ -251,12 +251,7 @@ TEST_F(MessageBodyTest, ARequestThatWaitsIsCancelledFromElsewhere) {
   peer.send(chunk(many + later("\"a\"") + ping_line("\"b\"")) + "0\r\n\r\n");
   ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
   settle();
-  EXPECT_THAT(ask(post("/mcp",
-                       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
-                       R"({"requestId":"a"}})",
-                       session),
-                  "\r\n\r\n"),
-              StartsWith("HTTP/1.1 202 "));
+  cancel("\"a\"", session);
   settle();
   calls[0]->complete({.text = "done"});
   EXPECT_TRUE(peer.expect(pong("\"b\"")));
@@ -276,26 +271,40 @@ TEST_F(MessageBodyTest, ALongRequestThatHasWaitedIsCancelledWhileItIsParsed) {
             "0\r\n\r\n");
   ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
   settle();
-  // One message of a client is parsed at a time, and this one is not given back.
-  bool is_parsed = false;
-  auto other = service->long_messages.parse(
-      R"({"jsonrpc":"2.0","method":"notifications/initialized"})", [&] { is_parsed = true; },
-      calls[0]->principal().id);
-  ASSERT_TRUE(until([&] { return is_parsed; }));
+  auto other = hold_up_parsing(*calls[0]);
   calls[0]->complete({.text = "done"});
   settle();
-  EXPECT_THAT(ask(post("/mcp",
-                       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
-                       R"({"requestId":"a"}})",
-                       session),
-                  "\r\n\r\n"),
-              StartsWith("HTTP/1.1 202 "));
+  cancel("\"a\"", session);
   other = nullptr;
   EXPECT_TRUE(peer.expect(pong("\"b\"")));
   EXPECT_EQ(calls.size(), MessageBody::kMaxOpen) << "it was not begun";
   for (const auto& call : calls) call->complete({.text = "done"});
   EXPECT_TRUE(peer.expect("0\r\n\r\n"));
   EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"a\"")));
+}
+
+TEST_F(MessageBodyTest, ALongRequestIsCancelledWhileItIsParsed) {
+  const std::string session = initialize("2025-06-18", "{}");
+  Peer peer = begin(std::string(kLines) + session);
+  peer.send(chunk(later("1")));
+  ASSERT_TRUE(until([&] { return calls.size() == 1; }));
+  auto other = hold_up_parsing(*calls[0]);
+  const std::string padding(LongMessages::kLong, ' ');
+  peer.send(chunk("{" + padding + later("\"a\"").substr(1) + ping_line("\"b\"")) + "0\r\n\r\n");
+  settle();
+  cancel("\"a\"", session);
+  other = nullptr;
+  EXPECT_TRUE(peer.expect(pong("\"b\"")));
+  EXPECT_EQ(calls.size(), 1U) << "it was not begun";
+  calls[0]->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("\"id\":\"a\"")));
+}
+
+TEST_F(MessageBodyTest, ALongArrayIsAnsweredAsAShortOne) {
+  const std::string padding(LongMessages::kLong, ' ');
+  EXPECT_THAT(ask(post("/mcp", "[" + padding + "]\n" + ping_line("1"), kLines), "0\r\n\r\n"),
+              AllOf(HasSubstr("send each of its messages as a line"), HasSubstr(pong("1"))));
 }
 
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
@@ -468,9 +477,8 @@ TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
   peer.close();
   EXPECT_TRUE(until([&] { return calls[1]->over(); }));
   EXPECT_THAT(ask(post("/mcp", ping_line("1"),
-                       std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n"),
-                  "0\r\n\r\n"),
-              HasSubstr("Session not found"));
+                       std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n")),
+              AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("Session not found")));
 }
 
 TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {

@@ -68,6 +68,28 @@ TEST_F(SseSessionEndpointTest, AnswersWhatIsPostedOnItsStream) {
   EXPECT_TRUE(events.expect("\"delta\":\"pushed\""));
 }
 
+TEST_F(SseSessionEndpointTest, ALongRequestIsCancelledWhileItIsParsed) {
+  Peer events = open();
+  ask(post(target, R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":)"
+                   R"({"protocolVersion":"2024-11-05","capabilities":{}}})"),
+      kAccepted);
+  const std::string call = R"("method":"tools/call","params":{"name":"later"}})";
+  ask(post(target, R"({"jsonrpc":"2.0","id":1,)" + call), kAccepted);
+  ASSERT_TRUE(until([&] { return calls.size() == 1; }));
+  auto other = hold_up_parsing(*calls[0]);
+  Peer poster = connect_to_endpoint();
+  poster.send(post(
+      target, "{" + std::string(LongMessages::kLong, ' ') + R"("jsonrpc":"2.0","id":2,)" + call));
+  settle();
+  ask(post(target,
+           R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})"),
+      kAccepted);
+  other = nullptr;
+  EXPECT_TRUE(poster.expect(kAccepted));
+  settle();
+  EXPECT_EQ(calls.size(), 1U) << "it was not begun";
+}
+
 TEST_F(SseSessionEndpointTest, PostsWaitForAClientThatDoesNotReadItsStream) {
   Peer events = open();
   const std::string id(4000, 'i');

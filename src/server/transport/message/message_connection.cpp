@@ -233,6 +233,10 @@ bool MessageConnection::may_go_on(Executor::Task& handled) {
 MessageConnection::UnhandledPtr MessageConnection::handle(std::string_view text,
                                                           LongMessage* parsed) {
   std::string response;
+  if (parsed != nullptr && !is_batch(text) && parsed->message() &&
+      parsed->is_cancelled(*parsed->message())) {
+    return nullptr;
+  }
   UnhandledPtr unhandled =
       is_batch(text)
           ? handle_batch(text, parsed, response)
@@ -271,6 +275,7 @@ void MessageConnection::handle_later(std::string text, Executor::Task handled) {
   const auto at = std::prev(later->end());
   at->message = service_->long_messages.parse(
       std::move(text), [this, at] { handle_long(at); }, principal_.id);
+  at->message->arrived_in(agreed_);
 }
 
 void MessageConnection::handle_long(std::list<Later>::iterator at) {
