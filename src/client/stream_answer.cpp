@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_error.hpp"
 
@@ -18,17 +19,6 @@ std::optional<double> number_at(const json::object& object, std::string_view nam
   const json::value* value = object.if_contains(name);
   if (value == nullptr || !value->is_number()) return std::nullopt;
   return value->to_number<double>();
-}
-
-std::string_view text_at(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr || !value->is_string()) return {};
-  return value->get_string();
-}
-
-const json::object* object_at(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
 }
 
 }  // namespace

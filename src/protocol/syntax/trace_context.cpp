@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/text/text.hpp"
+#include "json/members.hpp"
 
 namespace sluice {
 namespace {
@@ -115,13 +116,6 @@ bool is_baggage(std::string_view text) {
       return is_baggage_pair(pair, !std::exchange(first, false));
     });
   });
-}
-
-/// The string at `key`, or an empty view.
-std::string_view text_at(const json::object& meta, std::string_view key) {
-  const json::value* const value = meta.if_contains(key);
-  if (value == nullptr || !value->is_string()) return {};
-  return value->get_string();
 }
 
 }  // namespace

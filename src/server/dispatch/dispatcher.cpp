@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "json/json.hpp"
+#include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/call_memory.hpp"
@@ -28,12 +29,6 @@ const Revision* revision_to_initialize(const Message& message) {
       message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
   if (requested == nullptr || !requested->is_string()) return nullptr;
   return &negotiate_initialize(requested->get_string());
-}
-
-/// The text of a member, for the log; empty if there is none.
-std::string_view text_at(const json::object& params, std::string_view key) {
-  const json::value* const text = params.if_contains(key);
-  return text == nullptr || !text->is_string() ? std::string_view() : text->get_string();
 }
 
 std::unexpected<Error> no_skills() {

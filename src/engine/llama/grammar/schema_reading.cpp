@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/llama/grammar/schema_reference.hpp"
+#include "json/members.hpp"
 #include "json_schema/value.hpp"
 
 namespace sluice {
@@ -105,17 +106,6 @@ const json::array* array_at(const json::object& schema, std::string_view key) {
   return value == nullptr ? nullptr : value->if_array();
 }
 
-const json::object* object_at(const json::object& schema, std::string_view key) {
-  const json::value* const value = schema.if_contains(key);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-std::string_view string_at(const json::object& schema, std::string_view key) {
-  const json::value* const value = schema.if_contains(key);
-  const json::string* const text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string_view() : std::string_view(*text);
-}
-
 std::int64_t count_at(const json::object& schema, std::string_view key, std::int64_t otherwise) {
   const json::value* const value = schema.if_contains(key);
   return value != nullptr && value->is_int64() ? value->get_int64() : otherwise;
@@ -123,7 +113,7 @@ std::int64_t count_at(const json::object& schema, std::string_view key, std::int
 
 const FormatLengths* format_of(const json::object& schema) {
   const auto* const found =
-      std::ranges::find(kFormats, string_at(schema, "format"), &FormatLengths::name);
+      std::ranges::find(kFormats, text_at(schema, "format"), &FormatLengths::name);
   return found == kFormats.end() ? nullptr : found;
 }
 
@@ -583,7 +573,7 @@ class SchemaReader {
     for (std::size_t hops = 0; target != nullptr && hops < kMaxReferences; ++hops) {
       const json::object* const schema = target->if_object();
       if (schema == nullptr || !schema->contains("$ref")) return schema;
-      target = resolve_reference(root_, string_at(*schema, "$ref"));
+      target = resolve_reference(root_, text_at(*schema, "$ref"));
     }
     return nullptr;
   }
@@ -603,7 +593,7 @@ class SchemaReader {
     if (depth > 4 || !spend(1)) return kAny;
     if (const auto keyword = decisive(schema)) {
       if (*keyword == "$ref") {
-        const json::value* const at = resolve_reference(root_, string_at(schema, "$ref"));
+        const json::value* const at = resolve_reference(root_, text_at(schema, "$ref"));
         const json::object* const target = at == nullptr ? nullptr : target_of(*at);
         return target == nullptr ? unsigned{kAny} : types_of(*target, reading, depth + 1);
       }

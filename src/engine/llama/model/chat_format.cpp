@@ -13,6 +13,7 @@
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
 #include "json/json.hpp"
+#include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -27,11 +28,6 @@ bool is_tool_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxToolName && name.front() != ' ' &&
          name.back() != ' ' &&
          std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
-}
-
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* const value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
 /// Converts tools from OpenAI's or MCP's form to the form that the template expects.

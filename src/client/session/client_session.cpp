@@ -1,0 +1,529 @@
+#include "client/session/client_session.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "client/reply.hpp"
+#include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "protocol/error_codes.hpp"
+#include "protocol/negotiation.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// The number that an id, as JSON text, stands for; 0 if it is none of ours.
+std::int64_t number_of(std::string_view id) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  return error == std::errc() && end == id.data() + id.size() ? number : 0;
+}
+
+/// The newest revision of `era` among the names in a JSON array; null if there is none.
+const Revision* newest_of(const json::value* names, Era era) {
+  if (names == nullptr || !names->is_array()) return nullptr;
+  for (const Revision& each : revisions()) {
+    if (each.era == era &&
+        std::ranges::any_of(names->get_array(), [&each](const json::value& name) {
+          return name.is_string() && name.get_string() == each.name;
+        })) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+/// What a request is about, for transports that say it beside the message (2026-07-28, Streamable
+/// HTTP, Standard Request Headers).
+std::string_view name_of(std::string_view method, const json::object& params) {
+  if (method == "tools/call" || method == "prompts/get") return text_at(params, "name");
+  if (method == "resources/read") return text_at(params, "uri");
+  return {};
+}
+
+json::object description_of(const ClientInfo& info) {
+  json::object out{{"name", info.name}, {"version", info.version}};
+  if (!info.title.empty()) out["title"] = info.title;
+  return out;
+}
+
+}  // namespace
+
+ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options)
+    : loop_(&loop),
+      options_(std::move(options)),
+      capabilities_(
+          decode_client_capabilities(options_.capabilities, newest_revision(Era::modern))),
+      link_(std::move(link)) {}
+
+ClientSession::~ClientSession() {
+  for (auto& [number, request] : requests_) disarm(request);
+}
+
+// --- connecting ---------------------------------------------------------------------------------
+
+void ClientSession::connect(std::function<void(Result<ServerDescription>)> done) {
+  connecting_ = std::move(done);
+  const Revision* const pinned =
+      options_.revision.empty() ? nullptr : find_revision(options_.revision);
+  if (!options_.revision.empty() && pinned == nullptr) {
+    loop_->post([self = shared_from_this()] {
+      self->fail_to_connect(unsupported_revision(self->options_.revision));
+    });
+    return;
+  }
+  link_->open(*this);
+  if (pinned != nullptr && pinned->era == Era::legacy) {
+    initialize(*pinned);
+  } else {
+    discover(pinned != nullptr ? *pinned : newest_revision(Era::modern));
+  }
+}
+
+void ClientSession::discover(const Revision& revision) {
+  server_.revision = &revision;
+  begin("server/discover", {}, {.idle_timeout = options_.probe_timeout, .timeout = {}, .meta = {}},
+        {.on_progress = {}, .on_answer = [this, &revision](Result<json::object> answer) {
+           on_discovered(revision, std::move(answer));
+         }});
+}
+
+void ClientSession::on_discovered(const Revision& asked, Result<json::object> answer) {
+  if (is_lost_) return;
+  if (answer) {
+    const Revision* const newest = newest_of(answer->if_contains("supportedVersions"), Era::modern);
+    const bool is_free = newest != nullptr && options_.revision.empty();
+    return connected(is_free ? *newest : asked, std::move(*answer));
+  }
+  const Error& error = answer.error();
+  if (error.code == kUnsupportedProtocolVersion) {
+    const Result<json::value> data = parse_json(error.data);
+    const json::object* const members = data ? data->if_object() : nullptr;
+    const json::value* const names =
+        members == nullptr ? nullptr : members->if_contains("supported");
+    if (options_.revision.empty() && !std::exchange(has_probed_, true)) {
+      if (const Revision* const modern = newest_of(names, Era::modern)) return discover(*modern);
+      if (const Revision* const legacy = newest_of(names, Era::legacy)) return initialize(*legacy);
+    }
+    return fail_to_connect(error);
+  }
+  if (!options_.revision.empty()) return fail_to_connect(error);
+  // Whatever else it says, it does not know the question: it is a legacy server, or it has died of
+  // the question.
+  if (!link_->reopen()) return fail_to_connect(error);
+  initialize(newest_revision(Era::legacy));
+}
+
+void ClientSession::initialize(const Revision& revision) {
+  server_.revision = &revision;
+  begin("initialize",
+        {{"protocolVersion", revision.name},
+         {"capabilities", options_.capabilities},
+         {"clientInfo", description_of(options_.info)}},
+        {.idle_timeout = options_.connect_timeout, .timeout = {}, .meta = {}},
+        {.on_progress = {},
+         .on_answer = [this](Result<json::object> answer) { on_initialized(std::move(answer)); }});
+}
+
+void ClientSession::on_initialized(Result<json::object> answer) {
+  if (is_lost_) return;
+  if (!answer) return fail_to_connect(std::move(answer.error()));
+  const std::string name(text_at(*answer, "protocolVersion"));
+  const Revision* const agreed = find_revision(name);
+  if (agreed == nullptr || agreed->era != Era::legacy ||
+      (!options_.revision.empty() && options_.revision != name)) {
+    return fail_to_connect({kUnsupportedProtocolVersion,
+                            "The server speaks revision \"" + name + "\", which " +
+                                (agreed == nullptr ? "is not known here" : "was not asked for"),
+                            {}});
+  }
+  server_.revision = agreed;
+  if (Result<void> sent = notify("notifications/initialized", {}); !sent) {
+    return fail_to_connect(std::move(sent.error()));
+  }
+  connected(*agreed, std::move(*answer));
+}
+
+void ClientSession::connected(const Revision& revision, json::object about) {
+  server_ = {.revision = &revision, .about = std::move(about)};
+  if (const auto done = std::exchange(connecting_, {})) done(server_);
+}
+
+void ClientSession::fail_to_connect(Error why) {
+  if (const auto done = std::exchange(connecting_, {})) done(std::unexpected(std::move(why)));
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+ClientSession::Number ClientSession::begin(std::string method, json::object params,
+                                           RequestOptions options, RequestCallbacks callbacks) {
+  const Number number = ++last_number_;
+  const bool is_too_many = requests_.size() >= options_.max_requests;
+  Request& request = requests_
+                         .emplace(number, Request{.method = std::move(method),
+                                                  .params = std::move(params),
+                                                  .options = std::move(options),
+                                                  .callbacks = std::move(callbacks)})
+                         .first->second;
+  if (is_lost_) {
+    end_later(number, {kInternalError, "The connection to the server is over", {}});
+  } else if (is_too_many) {
+    end_later(number, {kLimitReached,
+                       "There are " + std::to_string(options_.max_requests) +
+                           " unanswered requests to this server",
+                       {}});
+  } else if (Result<void> sent = send_round(number, request, request.params); !sent) {
+    end_later(number, std::move(sent.error()));
+  } else {
+    arm(number, request);
+    if (request.options.timeout > Duration()) {
+      request.timer = loop_->schedule_at(loop_->clock().now() + request.options.timeout,
+                                         [weak = weak_from_this(), number] {
+                                           if (const auto self = weak.lock())
+                                             self->give_up(number, "it took too long");
+                                         });
+    }
+  }
+  return number;
+}
+
+/// Sends the next round. Its id is also its progress token.
+Result<void> ClientSession::send_round(Number number, Request& request, json::object params) {
+  const std::int64_t id = ++last_id_;
+  json::object meta = request.options.meta;
+  if (request.method != "initialize" && request.method != "server/discover") {
+    meta["progressToken"] = id;
+  }
+  if (!meta.empty()) params["_meta"] = std::move(meta);
+  request.id = id;
+  by_id_[id] = number;
+  return send({{"jsonrpc", "2.0"}, {"id", id}, {"method", request.method}}, std::move(params),
+              request.method, std::to_string(id));
+}
+
+Result<void> ClientSession::notify(std::string_view method, json::object params) {
+  return send({{"jsonrpc", "2.0"}, {"method", method}}, std::move(params), std::string(method), {});
+}
+
+Result<void> ClientSession::send(json::object message, json::object params, std::string method,
+                                 RequestId id) {
+  const Revision& revision = *server_.revision;
+  if (revision.era == Era::modern) {
+    json::value& meta = params["_meta"];
+    if (!meta.is_object()) meta.emplace_object();
+    json::object& members = meta.get_object();
+    members["io.modelcontextprotocol/protocolVersion"] = revision.name;
+    members[kClientInfoKey] = description_of(options_.info);
+    members["io.modelcontextprotocol/clientCapabilities"] = options_.capabilities;
+  }
+  std::string name(name_of(method, params));
+  if (!params.empty()) message["params"] = std::move(params);
+  return link_->send({.text = to_json(message),
+                      .id = std::move(id),
+                      .method = std::move(method),
+                      .name = std::move(name),
+                      .revision = &revision});
+}
+
+void ClientSession::arm(Number number, Request& request) {
+  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  if (request.options.idle_timeout <= Duration()) return;
+  request.idle_timer = loop_->schedule_at(
+      loop_->clock().now() + request.options.idle_timeout, [weak = weak_from_this(), number] {
+        if (const auto self = weak.lock()) self->give_up(number, "the server was silent too long");
+      });
+}
+
+void ClientSession::disarm(Request& request) {
+  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  if (request.timer != 0) loop_->cancel(std::exchange(request.timer, 0));
+}
+
+void ClientSession::give_up(Number number, const char* what) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  tell_cancelled(found->second, what);
+  end(number, fail(kTimedOut, "No answer to " + found->second.method + ": " + what));
+}
+
+void ClientSession::cancel(Number number) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  Request request = std::move(found->second);
+  disarm(request);
+  by_id_.erase(request.id);
+  requests_.erase(found);
+  tell_cancelled(request, "nobody waits for the answer");
+  withdraw(request);
+}
+
+void ClientSession::tell_cancelled(const Request& request, std::string_view reason) {
+  // A client must not cancel `initialize` (2025-11-25, Cancellation), and a server that is silent
+  // on the probe knows no cancellation.
+  if (request.id == 0 || is_lost_ || request.method == "initialize" ||
+      request.method == "server/discover") {
+    return;
+  }
+  if (link_->drop(std::to_string(request.id))) return;
+  const Result<void> sent =
+      notify("notifications/cancelled", {{"requestId", request.id}, {"reason", reason}});
+  if (!sent) log_debug("a cancellation could not be sent", {{"why", sent.error().message}});
+}
+
+void ClientSession::end(Number number, Result<json::object> answer) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  Request request = std::move(found->second);
+  disarm(request);
+  by_id_.erase(request.id);
+  requests_.erase(found);
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  withdraw(request);
+  if (request.callbacks.on_answer) request.callbacks.on_answer(std::move(answer));
+}
+
+void ClientSession::end_later(Number number, Error why) {
+  loop_->post([weak = weak_from_this(), number, why = std::move(why)]() mutable {
+    if (const auto self = weak.lock()) self->end(number, std::unexpected(std::move(why)));
+  });
+}
+
+// --- what the server sends ----------------------------------------------------------------------
+
+void ClientSession::on_message(std::string_view text) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  if (!server_.revision->batches || !is_batch(text)) return on_text(text);
+  // The texts point into `text`, so each can be parsed by itself.
+  const auto texts = parser_.parse_batch(text, options_.max_requests);
+  if (!texts) return on_text(text);
+  for (const std::string_view each : *texts) on_text(each);
+}
+
+void ClientSession::on_text(std::string_view text) {
+  const std::expected<Message, MessageError> message = parser_.parse(text);
+  if (!message) {
+    if (const auto left_out = logged_faults_.take()) {
+      log_warning(
+          "a server has sent what is no message",
+          {{"why", std::string_view(message.error().error.message)}, {"left_out", *left_out}});
+    }
+    // If it was to be an answer, nobody waits for it in vain.
+    if (const Result<json::value> value = parse_json(text); value && value->is_object()) {
+      const json::value* const id = value->get_object().if_contains("id");
+      if (id != nullptr && !value->get_object().contains("method")) {
+        on_unanswered(to_json(*id),
+                      {kInternalError, "The server's answer is no JSON-RPC message", {}});
+      }
+    }
+    return;
+  }
+  switch (message->kind) {
+    case MessageKind::response:
+      return on_response(*message);
+    case MessageKind::request:
+      return on_request(*message);
+    case MessageKind::notification:
+      return on_notification(*message);
+  }
+}
+
+void ClientSession::on_response(const Message& message) {
+  const auto found = by_id_.find(number_of(message.id));
+  if (found == by_id_.end()) {
+    log_debug("a server has answered what nobody waits for",
+              {{"id", std::string_view(message.id)}});
+    return;
+  }
+  const Number number = found->second;
+  if (auto error = error_of(*message.body)) return end(number, std::unexpected(*std::move(error)));
+  const json::object* const result = object_at(*message.body, "result");
+  if (result == nullptr) {
+    return end(number, fail(kInternalError, "The server's answer has no object as its result"));
+  }
+  if (server_.revision->result_type && text_at(*result, "resultType") == "input_required") {
+    return on_input_required(number, *result);
+  }
+  end(number, *result);
+}
+
+/// The server needs answers before it goes on (2026-07-28, Multi Round-Trip Requests).
+void ClientSession::on_input_required(Number number, json::object result) {
+  Request& request = requests_.at(number);
+  by_id_.erase(std::exchange(request.id, 0));
+  disarm(request);
+  if (++request.rounds > options_.max_rounds) {
+    return end(number, fail(kLimitReached, "The server asks for more input in each of " +
+                                               std::to_string(options_.max_rounds) + " rounds"));
+  }
+  request.inputs = {};
+  json::object& next = request.params;
+  next.erase("inputResponses");
+  next.erase("requestState");
+  if (const json::value* const state = result.if_contains("requestState")) {
+    next["requestState"] = *state;
+  }
+  std::vector<Question> questions;
+  if (const json::object* const wanted = object_at(result, "inputRequests")) {
+    for (const auto& [key, value] : *wanted) {
+      const json::object* const members = value.if_object();
+      const json::object* const params =
+          members == nullptr ? nullptr : object_at(*members, "params");
+      Question& question = questions.emplace_back();
+      question.number = ++last_question_;
+      if (members != nullptr) question.method = text_at(*members, "method");
+      if (params != nullptr) question.params = *params;
+      if (!can_be_asked(question.method, question.params)) {
+        return end(number, fail(kInvalidRequest, "The server asks for \"" + question.method +
+                                                     "\", which this client has not offered"));
+      }
+      request.open_inputs.emplace(question.number, key);
+    }
+  }
+  if (questions.empty()) return next_round(number, request);
+  for (Question& question : questions) {
+    question.answer = [weak = weak_from_this(), number,
+                       asked = question.number](Result<json::object> answer) {
+      if (const auto self = weak.lock()) self->on_input(number, asked, std::move(answer));
+    };
+    options_.on_question(std::move(question));
+  }
+}
+
+void ClientSession::on_input(Number number, std::uint64_t question, Result<json::object> answer) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  Request& request = found->second;
+  const auto open = request.open_inputs.find(question);
+  if (open == request.open_inputs.end()) return;
+  const std::string key = std::move(open->second);
+  request.open_inputs.erase(open);
+  if (!answer) return end_later(number, std::move(answer.error()));
+  request.inputs[key] = std::move(*answer);
+  if (request.open_inputs.empty()) next_round(number, request);
+}
+
+void ClientSession::next_round(Number number, Request& request) {
+  if (!request.inputs.empty()) request.params["inputResponses"] = std::move(request.inputs);
+  if (Result<void> sent = send_round(number, request, request.params); !sent) {
+    return end_later(number, std::move(sent.error()));
+  }
+  arm(number, request);
+}
+
+/// Tells whoever is asked for input that the request is over.
+void ClientSession::withdraw(const Request& request) {
+  if (!options_.on_withdrawn) return;
+  for (const auto& [question, key] : request.open_inputs) options_.on_withdrawn(question);
+}
+
+bool ClientSession::can_be_asked(std::string_view method, const json::object& params) const {
+  const bool is_known = method == "elicitation/create" || method == "sampling/createMessage" ||
+                        method == "roots/list";
+  return options_.on_question && is_known &&
+         missing_capabilities(capabilities_, method, params).empty();
+}
+
+void ClientSession::reply(const RequestId& id, const json::object& members) {
+  if (is_lost_) return;
+  // The id goes back as it came, so the text is put together around it.
+  const std::string rest = to_json(members);
+  std::string text = R"({"jsonrpc":"2.0","id":)" + id + ",";
+  text.append(std::string_view(rest).substr(1));
+  const Result<void> sent = link_->send({.text = std::move(text), .revision = server_.revision});
+  if (!sent) {
+    log_warning("an answer to a server could not be sent",
+                {{"why", std::string_view(sent.error().message)}});
+  }
+}
+
+void ClientSession::on_request(const Message& message) {
+  const auto refuse = [this, &message](int code, std::string_view why) {
+    reply(message.id, {{"error", {{"code", code}, {"message", why}}}});
+  };
+  if (message.method == "ping") return reply(message.id, {{"result", json::object()}});
+  if (!can_be_asked(message.method, params_of(message))) {
+    return refuse(kMethodNotFound, "This client cannot be asked that");
+  }
+  if (asked_.size() >= options_.max_questions) {
+    return refuse(kLimitReached, "Too many questions are open");
+  }
+  const std::uint64_t number = ++last_question_;
+  if (!asked_.emplace(message.id, number).second) {
+    return refuse(kInvalidRequest, "A request with this id is still unanswered");
+  }
+  auto answer = [weak = weak_from_this(), id = message.id, number](Result<json::object> said) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    // The server may have taken it back, and used its id again.
+    const auto found = self->asked_.find(id);
+    if (found == self->asked_.end() || found->second != number) return;
+    self->asked_.erase(found);
+    if (said) return self->reply(id, {{"result", std::move(*said)}});
+    json::object error{{"code", said.error().code}, {"message", said.error().message}};
+    if (Result<json::value> data = parse_json(said.error().data)) error["data"] = *data;
+    self->reply(id, {{"error", std::move(error)}});
+  };
+  options_.on_question({.number = number,
+                        .method = std::string(message.method),
+                        .params = params_of(message),
+                        .answer = std::move(answer)});
+}
+
+void ClientSession::on_notification(const Message& message) {
+  const json::object& params = params_of(message);
+  if (message.method == "notifications/cancelled") {
+    const json::value* const id = params.if_contains("requestId");
+    if (id == nullptr) return;
+    const auto text = exact_text(*id, message.text, {"params", "requestId"});
+    const auto found = text ? asked_.find(*text) : asked_.end();
+    if (found == asked_.end()) return;
+    const std::uint64_t question = found->second;
+    asked_.erase(found);
+    if (options_.on_withdrawn) options_.on_withdrawn(question);
+    return;
+  }
+  if (message.method == "notifications/progress") {
+    const json::value* const token = params.if_contains("progressToken");
+    const auto found =
+        token == nullptr || !token->is_int64() ? by_id_.end() : by_id_.find(token->get_int64());
+    if (found == by_id_.end()) return;
+    Request& request = requests_.at(found->second);
+    arm(found->second, request);
+    // The callback may end the request.
+    if (const auto on_progress = request.callbacks.on_progress) on_progress(params);
+    return;
+  }
+  if (const auto told = options_.on_notification) told(message.method, params);
+}
+
+void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const auto found = by_id_.find(number_of(id));
+  if (found != by_id_.end()) end(found->second, std::unexpected(why));
+}
+
+void ClientSession::on_lost(const Error& why) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  // A server may end when it does not understand the probe.
+  const bool is_probe = connecting_ && server_.revision->era == Era::modern &&
+                        options_.revision.empty() && link_->reopen();
+  if (is_probe) {
+    for (Requests failed = std::exchange(requests_, {}); auto& [number, request] : failed) {
+      disarm(request);
+    }
+    by_id_.clear();
+    return initialize(newest_revision(Era::legacy));
+  }
+  is_lost_ = true;
+  for (const auto& [id, question] : std::exchange(asked_, {})) {
+    if (options_.on_withdrawn) options_.on_withdrawn(question);
+  }
+  while (!requests_.empty()) end(requests_.begin()->first, std::unexpected(why));
+  fail_to_connect(why);
+  if (const auto told = std::exchange(options_.on_lost, {})) told(why);
+}
+
+}  // namespace sluice

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/session/server_link.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "core/log/log_limit.hpp"
+#include "core/unique_function.hpp"
+#include "json/json.hpp"
+#include "protocol/client_capabilities.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+#include "sluice/client_info.hpp"
+
+namespace sluice {
+
+/// Something that the server asks the client for: `method` with `params`, such as
+/// elicitation/create.
+struct Question {
+  std::uint64_t number = 0;  // of all questions of the session
+  std::string method;
+  json::object params;
+  /// Call once, now or later, on the session's loop. Does nothing if nobody waits any more.
+  UniqueFunction<void(Result<json::object>)> answer;
+};
+
+struct ClientSessionOptions {
+  ClientInfo info = {.name = "sluice", .version = "0"};
+  json::object capabilities = {};  // a ClientCapabilities object
+  /// The revision to speak. Empty: whatever the server speaks, which a probe finds out (2026-07-28,
+  /// Versioning, Backward Compatibility).
+  std::string revision = {};
+  Duration probe_timeout = std::chrono::seconds(5);     // a server that is silent is a legacy one
+  Duration connect_timeout = std::chrono::seconds(30);  // for `initialize`
+  std::size_t max_requests = 1000;                      // unanswered
+  std::size_t max_questions = 100;                      // unanswered
+  int max_rounds = 10;                                  // of one request (MRTR)
+  /// Is asked what the server asks. Empty: such a request is refused.
+  std::function<void(Question)> on_question = {};
+  /// Is told the number of a question that nobody waits for any more.
+  std::function<void(std::uint64_t question)> on_withdrawn = {};
+  /// Is told of notifications that belong to no request.
+  std::function<void(std::string_view method, const json::object& params)> on_notification = {};
+  /// Is told, once, that the link is over. All requests have failed before.
+  std::function<void(const Error&)> on_lost = {};
+};
+
+struct RequestOptions {
+  /// Without an answer or progress for so long, the request is given up and the server told. 0: no
+  /// limit.
+  Duration idle_timeout = std::chrono::seconds(60);
+  Duration timeout = {};  // in total; 0: no limit
+  json::object meta = {};
+};
+
+struct RequestCallbacks {
+  /// The params of each notifications/progress.
+  std::function<void(const json::object& params)> on_progress = {};
+  /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.
+  std::function<void(Result<json::object>)> on_answer = {};
+};
+
+/// What a session's server has said about itself.
+struct ServerDescription {
+  const Revision* revision = nullptr;  // that is spoken with it
+  json::object about = {};             // the result of `initialize` or `server/discover`
+};
+
+/// A client's conversation with one server, in whichever era that speaks: requests and their
+/// answers in any number of rounds, progress, cancellation, questions of the server. It is a state
+/// machine over a ServerLink. Callbacks run on the loop, never from within a call to the session,
+/// and may destroy it. Belongs to its loop; owned by shared pointers.
+class ClientSession final : public std::enable_shared_from_this<ClientSession>,
+                            private ServerLink::Owner {
+ public:
+  using Options = ClientSessionOptions;
+
+  ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options);
+  ~ClientSession() override;
+  ClientSession(const ClientSession&) = delete;
+  ClientSession& operator=(const ClientSession&) = delete;
+
+  /// Opens the link and finds out what the server speaks. Call once, first. Errors: -32022 if there
+  /// is no revision that both know, the server's error to `initialize`, or why the link has failed.
+  void connect(std::function<void(Result<ServerDescription>)> done);
+  /// Set once connect() is done.
+  [[nodiscard]] const ServerDescription& server() const { return server_; }
+
+  /// Identifies a request. Never 0.
+  using Number = std::uint64_t;
+  /// Sends a request; call after connect() is done. The session adds what `_meta` must have.
+  Number begin(std::string method, json::object params, RequestOptions options,
+               RequestCallbacks callbacks);
+  /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
+  void cancel(Number number);
+  Result<void> notify(std::string_view method, json::object params);
+
+  [[nodiscard]] std::size_t unanswered() const { return requests_.size(); }
+
+ private:
+  struct Request {
+    std::string method;
+    json::object params;  // of the first round
+    RequestOptions options;
+    RequestCallbacks callbacks;
+    std::int64_t id = 0;    // of the current round; 0 while the client is asked for input
+    int rounds = 0;         // that have ended
+    json::object inputs{};  // the answers of this round
+    std::map<std::uint64_t, std::string> open_inputs{};  // its unanswered questions, and their keys
+    Executor::TimerId idle_timer = 0;
+    Executor::TimerId timer = 0;
+  };
+  using Requests = std::map<Number, Request>;
+
+  // ServerLink::Owner
+  void on_message(std::string_view text) override;
+  void on_unanswered(const RequestId& id, const Error& why) override;
+  void on_lost(const Error& why) override;
+
+  void discover(const Revision& revision);
+  void on_discovered(const Revision& asked, Result<json::object> answer);
+  void initialize(const Revision& revision);
+  void on_initialized(Result<json::object> answer);
+  void connected(const Revision& revision, json::object about);
+  void fail_to_connect(Error why);
+
+  Result<void> send_round(Number number, Request& request, json::object params);
+  Result<void> send(json::object message, json::object params, std::string method, RequestId id);
+  void arm(Number number, Request& request);
+  void disarm(Request& request);
+  void give_up(Number number, const char* what);
+  void end(Number number, Result<json::object> answer);
+  /// Answers a request that could not be sent, in a later turn.
+  void end_later(Number number, Error why);
+  void tell_cancelled(const Request& request, std::string_view reason);
+
+  void on_text(std::string_view text);
+  void on_response(const Message& message);
+  void on_input_required(Number number, json::object result);
+  void on_input(Number number, std::uint64_t question, Result<json::object> answer);
+  void next_round(Number number, Request& request);
+  void withdraw(const Request& request);
+  void on_request(const Message& message);
+  void on_notification(const Message& message);
+  void reply(const RequestId& id, const json::object& members);
+  [[nodiscard]] bool can_be_asked(std::string_view method, const json::object& params) const;
+
+  Executor* loop_;
+  Options options_;
+  ClientCapabilities capabilities_;  // as in the options
+  ServerDescription server_;
+  std::function<void(Result<ServerDescription>)> connecting_;  // empty once that is done
+  bool is_lost_ = false;
+  bool has_probed_ = false;
+  Number last_number_ = 0;
+  std::int64_t last_id_ = 0;
+  Requests requests_;
+  std::map<std::int64_t, Number> by_id_;      // of the current rounds
+  std::map<RequestId, std::uint64_t> asked_;  // requests of the server that are unanswered
+  std::uint64_t last_question_ = 0;
+  MessageParser parser_;
+  LogLimit logged_faults_;  // of messages of the server
+  std::unique_ptr<ServerLink> link_;
+};
+
+}  // namespace sluice

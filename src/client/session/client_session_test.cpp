@@ -1,0 +1,455 @@
+#include "client/session/client_session.hpp"
+
+#include <chrono>
+#include <deque>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// A link whose other end is the test.
+struct Wire {
+  ServerLink::Owner* owner = nullptr;
+  std::deque<OutgoingMessage> sent;
+  std::vector<RequestId> dropped;
+  bool drops_by_transport = false;
+  bool can_reopen = true;
+  int reopened = 0;
+  std::optional<Error> full;
+};
+class FakeLink final : public ServerLink {
+ public:
+  explicit FakeLink(Wire& wire) : wire_(&wire) {}
+  void open(Owner& owner) override { wire_->owner = &owner; }
+  Result<void> send(OutgoingMessage message) override {
+    if (wire_->full) return std::unexpected(*wire_->full);
+    wire_->sent.push_back(std::move(message));
+    return {};
+  }
+  bool drop(const RequestId& id) override {
+    wire_->dropped.push_back(id);
+    return wire_->drops_by_transport;
+  }
+  bool reopen() override {
+    if (wire_->can_reopen) ++wire_->reopened;
+    return wire_->can_reopen;
+  }
+
+ private:
+  Wire* wire_;
+};
+
+class ClientSessionTest : public ::testing::Test {
+ protected:
+  void open() {
+    options.info = {.name = "test", .version = "1"};
+    options.capabilities = {{"elicitation", {{"form", json::object()}}}, {"roots", json::object()}};
+    options.on_question = [this](Question question) { asked.push_back(std::move(question)); };
+    options.on_withdrawn = [this](std::uint64_t number) { withdrawn.push_back(number); };
+    options.on_notification = [this](std::string_view method, const json::object&) {
+      notified.emplace_back(method);
+    };
+    options.on_lost = [this](const Error& why) { lost.push_back(why.message); };
+    session = std::make_shared<ClientSession>(loop, std::make_unique<FakeLink>(wire), options);
+    session->connect([this](Result<ServerDescription> outcome) { connected = std::move(outcome); });
+    loop.run();
+  }
+  void open_modern() {
+    open();
+    reply(R"("result":{"supportedVersions":["2026-07-28"],"capabilities":{}})");
+    ASSERT_TRUE(connected && *connected);
+  }
+  void open_legacy() {
+    options.revision = "2025-11-25";
+    open();
+    reply(R"("result":{"protocolVersion":"2025-11-25","capabilities":{}})");
+    ASSERT_TRUE(connected && *connected);
+    EXPECT_EQ(take(), R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  }
+  /// The next message that was sent.
+  std::string take() {
+    if (wire.sent.empty()) return "nothing";
+    last = std::move(wire.sent.front());
+    wire.sent.pop_front();
+    return last.text;
+  }
+  void receive(const std::string& message) {
+    wire.owner->on_message(message);
+    loop.run();
+  }
+  /// Takes the next request and answers it.
+  void reply(const std::string& outcome) {
+    take();
+    ASSERT_FALSE(last.id.empty()) << last.text;
+    receive(R"({"jsonrpc":"2.0","id":)" + last.id + "," + outcome + "}");
+  }
+  ClientSession::Number call(RequestOptions with = {}) {
+    return session->begin("tools/call", {{"name", "tool"}}, std::move(with),
+                          {.on_progress =
+                               [this](const json::object& params) {
+                                 said.push_back("progress " + to_json(params.at("progress")));
+                               },
+                           .on_answer =
+                               [this](Result<json::object> answer) {
+                                 said.push_back(answer ? to_json(*answer)
+                                                       : std::to_string(answer.error().code) + " " +
+                                                             answer.error().message);
+                               }});
+  }
+
+  ManualExecutor loop;
+  Wire wire;
+  ClientSessionOptions options;
+  std::shared_ptr<ClientSession> session;
+  OutgoingMessage last;
+  std::optional<Result<ServerDescription>> connected;
+  std::vector<std::string> said;  // of calls
+  std::vector<Question> asked;
+  std::vector<std::uint64_t> withdrawn;
+  std::vector<std::string> notified;
+  std::vector<std::string> lost;
+};
+
+TEST_F(ClientSessionTest, FindsAModernServer) {
+  open();
+  EXPECT_THAT(take(), HasSubstr(R"("method":"server/discover")"));
+  EXPECT_THAT(last.text, HasSubstr(R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")"));
+  EXPECT_THAT(last.text, HasSubstr(R"("io.modelcontextprotocol/clientInfo":{"name":"test")"));
+  receive(R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["3000-01-01","2026-07-28"]}})");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2026-07-28");
+  EXPECT_THAT(wire.sent, IsEmpty());
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, TakesAnyOtherErrorForALegacyServer) {
+  for (const std::string error :
+       {R"("error":{"code":-32601,"message":"?"})", R"("error":{"code":-32602,"message":"?"})",
+        R"("error":7)", R"("result":[])"}) {
+    connected.reset();
+    open();
+    reply(error);
+    EXPECT_THAT(take(), HasSubstr(R"("method":"initialize")")) << error;
+    EXPECT_THAT(last.text, HasSubstr(R"("protocolVersion":"2025-11-25")"));
+    EXPECT_THAT(last.text, Not(HasSubstr("_meta")));
+    receive(R"({"jsonrpc":"2.0","id":)" + last.id +
+            R"(,"result":{"protocolVersion":"2025-03-26","capabilities":{}}})");
+    ASSERT_TRUE(connected && *connected);
+    EXPECT_EQ((*connected)->revision->name, "2025-03-26");
+    EXPECT_THAT(take(), HasSubstr("notifications/initialized"));
+  }
+}
+
+TEST_F(ClientSessionTest, TakesSilenceAndDeathForALegacyServer) {
+  open();
+  take();
+  loop.advance(options.probe_timeout);
+  EXPECT_THAT(take(), HasSubstr(R"("method":"initialize")"));
+  EXPECT_THAT(wire.sent, IsEmpty()) << "no cancellation";
+  // The answer to the probe comes too late.
+  receive(R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}})");
+  EXPECT_FALSE(connected);
+
+  connected.reset();
+  open();
+  take();
+  wire.owner->on_lost({502, "it has ended", {}});
+  loop.run();
+  EXPECT_THAT(take(), HasSubstr(R"("method":"initialize")"));
+  wire.owner->on_lost({502, "it has ended again", {}});
+  loop.run();
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().message, "it has ended again");
+  EXPECT_THAT(lost, ElementsAre("it has ended again"));
+}
+
+TEST_F(ClientSessionTest, ARevisionThatBothKnowIsTriedOnce) {
+  open();
+  reply(
+      R"("error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18","1999-01-01"]}})");
+  EXPECT_THAT(take(), HasSubstr(R"("protocolVersion":"2025-06-18")"));
+
+  connected.reset();
+  open();
+  for (int i = 0; i < 2; ++i) {
+    reply(R"("error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}})");
+  }
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().code, kUnsupportedProtocolVersion);
+  EXPECT_THAT(wire.sent, IsEmpty());
+}
+
+TEST_F(ClientSessionTest, APinnedRevisionIsTheOnlyOne) {
+  options.revision = "2026-07-28";
+  open();
+  reply(R"("error":{"code":-32601,"message":"?"})");
+  ASSERT_TRUE(connected && !*connected);
+
+  connected.reset();
+  options.revision = "2025-06-18";
+  open();
+  reply(R"("result":{"protocolVersion":"2025-03-26","capabilities":{}})");
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().message,
+            "The server speaks revision \"2025-03-26\", which was not asked for");
+
+  connected.reset();
+  options.revision = "1999-01-01";
+  open();
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().code, kUnsupportedProtocolVersion);
+}
+
+TEST_F(ClientSessionTest, AnswersGoToTheirRequestsBehindTheirProgress) {
+  open_modern();
+  call();
+  call();
+  EXPECT_THAT(take(), HasSubstr(R"("progressToken":2)"));
+  EXPECT_EQ(last.name, "tool");
+  EXPECT_EQ(last.method, "tools/call");
+  EXPECT_EQ(last.id, "2");
+  take();
+  receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+          R"({"progressToken":3,"progress":1}})");
+  receive(R"({"jsonrpc":"2.0","id":3,"result":{"a":1}})");
+  receive(R"({"jsonrpc":"2.0","id":"2","result":{"a":"of another"}})");
+  receive(R"({"jsonrpc":"2.0","id":3,"result":{"a":"again"}})");
+  receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+          R"({"progressToken":3,"progress":2}})");
+  receive(R"({"jsonrpc":"2.0","id":2,"error":{"code":-5,"message":"no"}})");
+  EXPECT_THAT(said, ElementsAre("progress 1", R"({"a":1})", "-5 no"));
+  EXPECT_EQ(session->unanswered(), 0U);
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, AnswersMayComeInABatchWhereThereAreBatches) {
+  options.revision = "2025-03-26";
+  open();
+  reply(R"("result":{"protocolVersion":"2025-03-26","capabilities":{}})");
+  call();
+  call();
+  receive(R"([{"jsonrpc":"2.0","id":3,"result":{"a":1}},7,{"jsonrpc":"2.0","id":2,"result":{}}])");
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})", "{}"));
+}
+
+TEST_F(ClientSessionTest, WhatIsNoAnswerEndsItsRequest) {
+  open_modern();
+  call();
+  receive(R"({"jsonrpc":"1.0","id":2,"result":{}})");
+  call();
+  receive(R"({"jsonrpc":"2.0","id":3,"result":"text"})");
+  call();
+  receive("{");
+  receive("[]");
+  receive(R"({"jsonrpc":"2.0","id":77777777777777777777,"result":{}})");
+  EXPECT_THAT(said, ElementsAre("-32603 The server's answer is no JSON-RPC message",
+                                "-32603 The server's answer has no object as its result"));
+  EXPECT_EQ(session->unanswered(), 1U);
+}
+
+TEST_F(ClientSessionTest, ProgressPutsOffTheIdleTimeoutButNotTheOther) {
+  open_modern();
+  call({.idle_timeout = 10s, .timeout = 25s});
+  take();
+  for (int i = 0; i < 2; ++i) {
+    loop.advance(9s);
+    receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+            R"({"progressToken":2,"progress":1}})");
+  }
+  loop.advance(8s);
+  EXPECT_THAT(said, ElementsAre("progress 1", "progress 1",
+                                "-31001 No answer to tools/call: it took too long"));
+  EXPECT_THAT(take(), HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":2)"));
+  call({.idle_timeout = 10s});
+  take();
+  loop.advance(10s);
+  EXPECT_THAT(said.back(), HasSubstr("silent too long"));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, ACancelledRequestIsTakenBackAsItsTransportSays) {
+  open_modern();
+  const auto first = call();
+  take();
+  session->cancel(first);
+  session->cancel(first);
+  EXPECT_THAT(take(), HasSubstr(R"("requestId":2,)"));
+  wire.drops_by_transport = true;
+  session->cancel(call());
+  take();
+  EXPECT_THAT(wire.sent, IsEmpty());
+  EXPECT_THAT(wire.dropped, ElementsAre("2", "3"));
+  receive(R"({"jsonrpc":"2.0","id":2,"result":{}})");
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, AnswersWhatAModernServerAsksRoundByRound) {
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","requestState":"s1","inputRequests":{)"
+        R"("who":{"method":"elicitation/create","params":{"message":"Who?"}},)"
+        R"("where":{"method":"roots/list"}}})");
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].method, "elicitation/create");
+  EXPECT_EQ(asked[0].params.at("message"), "Who?");
+  asked[1].answer(json::object{{"roots", json::array()}});
+  EXPECT_EQ(take(), "nothing");
+  loop.advance(1h);
+  asked[0].answer(json::object{{"action", "decline"}});
+  asked[0].answer(json::object{{"action", "accept"}});
+  EXPECT_THAT(take(), StartsWith(R"({"jsonrpc":"2.0","id":3,"method":"tools/call")"));
+  EXPECT_THAT(last.text, HasSubstr(R"("requestState":"s1")"));
+  EXPECT_THAT(last.text, HasSubstr(R"("who":{"action":"decline"})"));
+  EXPECT_THAT(last.text, HasSubstr(R"("where":{"roots":[]})"));
+  // Not a question, but a pause: only the state goes back.
+  receive(
+      R"({"jsonrpc":"2.0","id":3,"result":{"resultType":"input_required","requestState":"s2"}})");
+  EXPECT_THAT(take(), HasSubstr(R"("requestState":"s2")"));
+  EXPECT_THAT(last.text, Not(HasSubstr("inputResponses")));
+  receive(R"({"jsonrpc":"2.0","id":4,"result":{"resultType":"complete"}})");
+  EXPECT_THAT(said, ElementsAre(R"({"resultType":"complete"})"));
+}
+
+TEST_F(ClientSessionTest, RoundsAreBoundedAndOnlyWhatIsOfferedIsAsked) {
+  options.max_rounds = 3;
+  open_modern();
+  call();
+  for (int i = 0; i < 4; ++i) {
+    reply(R"("result":{"resultType":"input_required","requestState":"s"})");
+  }
+  EXPECT_THAT(said.back(), HasSubstr("asks for more input in each of 3 rounds"));
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"sampling/createMessage"}}})");
+  EXPECT_THAT(said.back(), HasSubstr(R"(asks for "sampling/createMessage", which)"));
+  EXPECT_THAT(asked, IsEmpty());
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}})");
+  EXPECT_THAT(said.back(), HasSubstr("has not offered"));
+}
+
+TEST_F(ClientSessionTest, QuestionsEndWithTheirRequest) {
+  open_modern();
+  const auto number = call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"roots/list"}}})");
+  ASSERT_EQ(asked.size(), 2U);
+  asked[0].answer(fail(-5, "the user has had enough"));
+  loop.run();
+  EXPECT_THAT(said, ElementsAre("-5 the user has had enough"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked[1].number));
+  asked[1].answer(json::object());
+  session->cancel(number);
+  EXPECT_EQ(take(), "nothing");
+}
+
+TEST_F(ClientSessionTest, AnswersTheRequestsOfALegacyServer) {
+  open_legacy();
+  receive(R"({"jsonrpc":"2.0","id":"p","method":"ping"})");
+  EXPECT_EQ(take(), R"({"jsonrpc":"2.0","id":"p","result":{}})");
+  receive(R"({"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"roots/list"})");
+  ASSERT_EQ(asked.size(), 1U);
+  asked[0].answer(json::object{{"roots", json::array()}});
+  EXPECT_EQ(take(),
+            R"({"jsonrpc":"2.0","id":123456789012345678901234567890,"result":{"roots":[]}})");
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"})");
+  EXPECT_THAT(take(), HasSubstr("-32601"));
+  receive(R"({"jsonrpc":"2.0","id":2,"method":"roots/list"})");
+  asked[1].answer(fail(-7, "no"));
+  EXPECT_EQ(take(), R"({"jsonrpc":"2.0","id":2,"error":{"code":-7,"message":"no"}})");
+}
+
+TEST_F(ClientSessionTest, AQuestionThatIsTakenBackIsNotAnswered) {
+  open_legacy();
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+  receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  EXPECT_THAT(withdrawn, ElementsAre(asked[0].number));
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+  asked[0].answer(json::object{{"old", 1}});
+  EXPECT_EQ(take(), "nothing");
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+  EXPECT_THAT(take(), HasSubstr("still unanswered"));
+  asked[1].answer(json::object());
+  EXPECT_EQ(take(), R"({"jsonrpc":"2.0","id":1,"result":{}})");
+}
+
+TEST_F(ClientSessionTest, HasLimits) {
+  options.max_requests = 2;
+  options.max_questions = 1;
+  open_legacy();
+  for (int i = 0; i < 3; ++i) call();
+  EXPECT_THAT(said, IsEmpty()) << "never from within";
+  loop.run();
+  EXPECT_THAT(said, ElementsAre(HasSubstr("-31010")));
+  for (int i = 0; i < 2; ++i) take();
+  EXPECT_EQ(take(), "nothing");
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+  receive(R"({"jsonrpc":"2.0","id":2,"method":"roots/list"})");
+  EXPECT_THAT(take(), HasSubstr("Too many questions"));
+  wire.full = Error{kBusy, "full", {}};
+  receive(R"({"jsonrpc":"2.0","id":2,"result":{}})");
+  call();
+  loop.run();
+  EXPECT_EQ(said.back(), std::to_string(kBusy) + " full");
+}
+
+TEST_F(ClientSessionTest, ALostLinkEndsAllRequests) {
+  open_legacy();
+  receive(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+  call();
+  call();
+  wire.owner->on_unanswered("2", {502, "broken off", {}});
+  wire.owner->on_lost({502, "gone", {}});
+  EXPECT_THAT(said, ElementsAre("502 broken off", "502 gone"));
+  EXPECT_THAT(lost, ElementsAre("gone"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked[0].number));
+  asked[0].answer(json::object());
+  call();
+  loop.run();
+  EXPECT_THAT(said.back(), HasSubstr("is over"));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, TellsOfNotifications) {
+  open_modern();
+  receive(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
+}
+
+TEST_F(ClientSessionTest, MayBeDestroyedInEachCallback) {
+  open_modern();
+  session->begin("tools/call", {{"name", "tool"}}, {},
+                 {.on_progress = [this](const json::object&) { session.reset(); }});
+  receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+          R"({"progressToken":2,"progress":1}})");
+  EXPECT_EQ(session, nullptr);
+  open_modern();
+  call();
+  session->begin("tools/call", {}, {}, {.on_answer = [this](auto) { session.reset(); }});
+  receive(R"({"jsonrpc":"2.0","id":3,"result":{}})");
+  EXPECT_EQ(session, nullptr);
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+
+namespace sluice {
+
+/// A message for a server, and what its transport needs to know about it.
+struct OutgoingMessage {
+  std::string text;
+  RequestId id = {};                   // of a request whose answer is expected; else empty
+  std::string method = {};             // empty: a response
+  std::string name = {};               // of the tool, prompt or resource that is asked for
+  const Revision* revision = nullptr;  // that the message is written in
+};
+
+/// The client's way to one server and back: a transport, without the meaning of messages. Belongs
+/// to a loop. Never calls its owner from within its functions.
+class ServerLink {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// A message of the server. The text is valid during the call.
+    virtual void on_message(std::string_view text) = 0;
+    /// The request will not be answered any more, although the link still works.
+    virtual void on_unanswered(const RequestId& id, const Error& why) = 0;
+    /// The link is over. Nothing follows.
+    virtual void on_lost(const Error& why) = 0;
+  };
+
+  virtual ~ServerLink() = default;
+  /// Begins. Call once; the owner outlives the link.
+  virtual void open(Owner& owner) = 0;
+  /// Sends after what was sent before. Error: kBusy, if too much waits to be sent.
+  virtual Result<void> send(OutgoingMessage message) = 0;
+  /// Nobody waits for this request's answer any more. Returns whether the server hears of that by
+  /// the transport, so that it need not be told (2026-07-28, Cancellation).
+  virtual bool drop(const RequestId& id) = 0;
+  /// Begins anew after a server that did not understand the probe, with its process or connection
+  /// if those are over. Returns false if that is not possible.
+  virtual bool reopen() = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,406 @@
+#include "net/process/child_process.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "core/crypto/random.hpp"
+
+extern char** environ;
+
+namespace sluice {
+namespace {
+
+/// The environment variable that marks a child and its descendants.
+constexpr std::string_view kMark = "SLUICE_CHILD_MARK=";
+/// How often the end of a child is looked for where the kernel cannot report it (before Linux 5.3).
+constexpr Duration kLookEvery = std::chrono::milliseconds(50);
+
+std::unexpected<Error> refused(std::string what, int error) {
+  return fail(500, std::move(what) + ": " + std::strerror(error));
+}
+
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+};
+
+/// Neither end is a standard stream, so that both can become one of the child's.
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refused("Cannot make a pipe", errno);
+  Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+  for (Descriptor* const end : {&pipe.read, &pipe.write}) {
+    if (end->get() > STDERR_FILENO) continue;
+    const int moved = ::fcntl(end->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (moved < 0) return refused("Cannot make a pipe", errno);
+    *end = Descriptor(moved);
+  }
+  return pipe;
+}
+
+void set_non_blocking(const Descriptor& end) {
+  ::fcntl(end.get(), F_SETFL, ::fcntl(end.get(), F_GETFL) | O_NONBLOCK);
+}
+
+bool is_program(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+/// What exec needs. All of it is made before the child exists, which must not allocate.
+struct Image {
+  std::string path;
+  std::string directory;
+  std::vector<std::string> environment;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+};
+
+std::vector<std::string> environment_of(const ChildCommand& command, const std::string& mark) {
+  std::vector<std::string> all;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text(*each);
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool is_replaced = std::ranges::any_of(
+        command.environment, [name](const auto& own) { return own.first == name; });
+    if (!is_replaced && !text.starts_with(kMark)) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : command.environment) {
+    std::string text = name;
+    all.push_back(text.append("=").append(value));
+  }
+  all.push_back(mark);
+  return all;
+}
+
+/// Searches the directories of the child's PATH.
+std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
+  if (name.find('/') != std::string::npos) return name;
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const std::string& each : environment) {
+    if (each.starts_with("PATH=")) path = std::string_view(each).substr(5);
+  }
+  while (true) {
+    const std::size_t end = path.find(':');
+    const std::string_view directory = path.substr(0, end);
+    std::string candidate(directory.empty() ? "." : directory);
+    if (is_program(candidate.append("/").append(name))) return candidate;
+    if (end == std::string_view::npos) return {};
+    path.remove_prefix(end + 1);
+  }
+}
+
+Result<Image> prepare(const ChildCommand& command, const std::string& mark) {
+  if (command.arguments.empty() || command.arguments[0].empty()) {
+    return fail(400, "There is no program to start");
+  }
+  Image image{.path = {},
+              .directory = command.directory,
+              .environment = environment_of(command, mark),
+              .argv = {},
+              .envp = {}};
+  const auto has_null = [](const std::string& text) { return text.contains('\0'); };
+  if (std::ranges::any_of(command.arguments, has_null) ||
+      std::ranges::any_of(image.environment, has_null) || has_null(command.directory)) {
+    return fail(400, "A command must not contain a null character");
+  }
+  const std::string& name = command.arguments[0];
+  image.path = find_program(name, image.environment);
+  if (image.path.empty()) return fail(400, "There is no program \"" + name + "\" in PATH");
+  if (std::error_code error;
+      !command.directory.empty() && !std::filesystem::is_directory(command.directory, error)) {
+    return fail(400, "There is no directory " + command.directory);
+  }
+  // exec takes pointers to char, but does not change what they point to.
+  for (const std::string& each : command.arguments) {
+    image.argv.push_back(const_cast<char*>(each.c_str()));
+  }
+  for (const std::string& each : image.environment) {
+    image.envp.push_back(const_cast<char*>(each.c_str()));
+  }
+  image.argv.push_back(nullptr);
+  image.envp.push_back(nullptr);
+  return image;
+}
+
+/// Runs in the child. It shares the parent's memory, so this makes system calls only. Returns
+/// errno, if the program cannot be started.
+int become(const Image& image, int input, int output, int errors, pid_t parent) {
+  if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return errno;
+  if (::getppid() != parent) return ECANCELED;
+  if (::dup2(input, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 ||
+      (errors >= 0 && ::dup2(errors, STDERR_FILENO) < 0)) {
+    return errno;
+  }
+  // Descriptors of the program around us that would stay open in the child.
+  ::syscall(SYS_close_range, STDERR_FILENO + 1, std::numeric_limits<unsigned>::max(),
+            CLOSE_RANGE_CLOEXEC);
+  if (!image.directory.empty() && ::chdir(image.directory.c_str()) != 0) return errno;
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(image.path.c_str(), image.argv.data(), image.envp.data());
+  return errno;
+}
+
+/// Returns the child's id, or -errno.
+pid_t spawn(const Image& image, int input, int output, int errors) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  // No handler of this process must run in the child.
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = ::getpid();
+  volatile int failed = 0;
+  // The parent's page tables are not copied, and the parent waits until the child has become
+  // another program.
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    failed = become(image, input, output, errors, parent);
+    ::_exit(127);
+  }
+  const int error = child < 0 ? errno : failed;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child > 0 && failed != 0) {
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  return error != 0 ? -error : child;
+}
+
+int pidfd_of(pid_t process) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+}
+
+/// Whether the environment that the process was started with has the mark.
+bool is_marked(const std::string& process, std::string_view mark) {
+  const Descriptor file(::open(("/proc/" + process + "/environ").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = ::read(file.get(), buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+    const std::size_t end = at + mark.size();
+    if ((at == 0 || text[at - 1] == '\0') && (end == text.size() || text[end] == '\0')) return true;
+  }
+  return false;
+}
+
+/// Kills the processes that have the mark, and returns whether there were any. They are held by a
+/// descriptor while they are looked at, so that no other process that gets the same id is killed.
+bool kill_marked_once(std::string_view mark) {
+  bool is_any = false;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0;
+    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (bad != std::errc() || end != name.data() + name.size() || process == ::getpid()) continue;
+    const Descriptor held(pidfd_of(process));
+    if (!held || !is_marked(name, mark)) continue;
+    ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
+    is_any = true;
+  }
+  return is_any;
+}
+
+/// Looks again as long as there are any, because they may have started others meanwhile.
+void kill_marked(std::string_view mark) {
+  for (int rounds = 0; rounds < 10 && kill_marked_once(mark); ++rounds) {
+  }
+}
+
+ExitStatus status_of(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) return {.code = info.si_status, .signal = 0};
+  return {.code = 0, .signal = info.si_status};
+}
+
+}  // namespace
+
+std::string ExitStatus::describe() const {
+  if (signal == 0) return "it has ended with code " + std::to_string(code);
+  const char* const name = ::sigabbrev_np(signal);
+  return "it was ended by " +
+         (name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name);
+}
+
+/// Owned by the ChildProcess; afterwards by the timer of its next deadline.
+class ChildProcess::Running final : public std::enable_shared_from_this<Running>,
+                                    private EventLoop::Watcher {
+ public:
+  Running(EventLoop& loop, pid_t process, std::string mark, ChildDeadlines deadlines)
+      : loop_(&loop),
+        pid_(process),
+        descriptor_(pidfd_of(process)),
+        mark_(std::move(mark)),
+        deadlines_(deadlines) {}
+  ~Running() override {
+    ignore();
+    if (!has_ended_) kill_all();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void watch() {
+    if (descriptor_) {
+      loop_->watch(descriptor_.get(), *this);
+      is_watched_ = true;
+    } else {
+      look_later();
+    }
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void on_exit(std::function<void(ExitStatus)> task) { task_ = std::move(task); }
+  void stop() {
+    if (has_ended_ || next_signal_ != 0) return;
+    next_signal_ = SIGTERM;
+    wait(deadlines_.after_input);
+  }
+  void forget_task() { task_ = nullptr; }
+
+ private:
+  void on_ready(std::uint32_t /*events*/) override { look(); }
+
+  void wait(Duration time) {
+    timer_ = loop_->schedule_at(loop_->clock().now() + time,
+                                [self = shared_from_this()] { self->send_signal(); });
+  }
+  void send_signal() {
+    timer_ = 0;
+    ::kill(-pid_, next_signal_);
+    if (next_signal_ == SIGKILL) {
+      // Keeps this until the kernel has reported the end.
+      wait(deadlines_.after_term);
+      return;
+    }
+    next_signal_ = SIGKILL;
+    wait(deadlines_.after_term);
+  }
+
+  /// Looks whether the child has ended.
+  void look() {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != pid_) {
+      return;
+    }
+    const std::shared_ptr<Running> keep = shared_from_this();
+    // Before its id is free for another process.
+    kill_group_and_reap();
+    ignore();
+    if (const auto task = std::exchange(task_, {})) task(status_of(info));
+  }
+  void look_later() {
+    looking_ = loop_->schedule_at(loop_->clock().now() + kLookEvery, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      self->look();
+      if (!self->has_ended_) self->look_later();
+    });
+  }
+  void kill_group_and_reap() {
+    ::kill(-pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    has_ended_ = true;
+    kill_marked(mark_);
+  }
+  /// Ends it without the loop. SIGKILL takes effect at once, unless the process is in the kernel.
+  void kill_all() {
+    ::kill(-pid_, SIGKILL);
+    for (int tries = 0; tries < 100; ++tries) {
+      const pid_t reaped = ::waitpid(pid_, nullptr, WNOHANG);
+      if (reaped == pid_ || (reaped < 0 && errno != EINTR)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    kill_marked(mark_);
+  }
+  void ignore() {
+    if (std::exchange(is_watched_, false)) loop_->unwatch(descriptor_.get(), *this);
+    if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+    if (looking_ != 0) loop_->cancel(std::exchange(looking_, 0));
+  }
+
+  EventLoop* loop_;
+  const pid_t pid_;
+  Descriptor descriptor_;  // of the process; none before Linux 5.3
+  const std::string mark_;
+  ChildDeadlines deadlines_;
+  std::function<void(ExitStatus)> task_;
+  Executor::TimerId timer_ = 0;
+  Executor::TimerId looking_ = 0;
+  int next_signal_ = 0;  // 0: it is not being ended
+  bool is_watched_ = false;
+  bool has_ended_ = false;
+};
+
+Result<ChildProcess::Started> ChildProcess::start(EventLoop& loop, const ChildCommand& command,
+                                                  ChildDeadlines deadlines) {
+  std::string mark = std::string(kMark) + random_id(16);
+  const Result<Image> image = prepare(command, mark);
+  if (!image) return std::unexpected(image.error());
+  Result<Pipe> input = make_pipe();
+  if (!input) return std::unexpected(std::move(input.error()));
+  Result<Pipe> output = make_pipe();
+  if (!output) return std::unexpected(std::move(output.error()));
+  Descriptor nothing;
+  if (command.discards_errors) nothing = Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const pid_t child =
+      spawn(*image, input->read.get(), output->write.get(), nothing ? nothing.get() : -1);
+  if (child < 0) {
+    const int error = -child;
+    const bool is_wrong = error == ENOENT || error == EACCES || error == ENOEXEC || error == E2BIG;
+    return fail(is_wrong ? 400 : 500, "Cannot start " + image->path + ": " + std::strerror(error));
+  }
+  auto running = std::make_shared<Running>(loop, child, std::move(mark), deadlines);
+  running->watch();
+  set_non_blocking(input->write);
+  set_non_blocking(output->read);
+  return Started{ChildProcess(std::move(running)), std::move(input->write),
+                 std::move(output->read)};
+}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(running_, other.running_);
+  return *this;
+}
+
+ChildProcess::~ChildProcess() {
+  if (running_ == nullptr) return;
+  running_->forget_task();
+  running_->stop();
+}
+
+pid_t ChildProcess::pid() const {
+  return running_->pid();
+}
+
+void ChildProcess::on_exit(std::function<void(ExitStatus)> task) {
+  running_->on_exit(std::move(task));
+}
+
+void ChildProcess::stop() {
+  running_->stop();
+}
+
+}  // namespace sluice
