@@ -9,6 +9,9 @@
 
 namespace sluice {
 
+/// The code of the error for a connection that cannot be made, or is over.
+inline constexpr int kLostConnection = 502;
+
 /// A message for a server, and what its transport needs to know about it.
 struct OutgoingMessage {
   std::string text;

@@ -53,6 +53,18 @@ Descriptor new_socket() {
   return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
+/// The error says which paths there can be.
+std::expected<sockaddr_un, std::string> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return std::unexpected("a socket's path has 1 to " +
+                           std::to_string(sizeof address.sun_path - 1) + " bytes");
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
 /// Whether somebody listens at `address`, as far as can be found out.
 bool is_alive(const sockaddr_un& address) {
   const Descriptor probe = new_socket();
@@ -80,13 +92,9 @@ UnixListener::~UnixListener() {
 }
 
 Result<UnixListener> UnixListener::listen(const std::string& path, mode_t mode) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return cannot_listen(
-        path, "a socket's path has 1 to " + std::to_string(sizeof address.sun_path - 1) + " bytes");
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  const auto named = address_of(path);
+  if (!named) return cannot_listen(path, named.error());
+  const sockaddr_un& address = *named;
 
   const Descriptor lock = lock_folder(path);
   struct stat status{};
@@ -111,6 +119,21 @@ Result<UnixListener> UnixListener::listen(const std::string& path, mode_t mode) 
     return cannot_listen(path, std::strerror(errno));
   }
   return listener;
+}
+
+Result<Descriptor> connect_unix_socket(const std::string& path) {
+  const auto cannot = [&path](std::string_view why) {
+    return fail(502, "Cannot connect to " + path + ": " + std::string(why));
+  };
+  const auto address = address_of(path);
+  if (!address) return cannot(address.error());
+  Descriptor socket = new_socket();
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+    return cannot(errno == ECONNREFUSED ? "nobody listens there"
+                  : errno == EAGAIN     ? "too many clients wait there"
+                                        : std::strerror(errno));
+  }
+  return socket;
 }
 
 Result<uid_t> peer_user(const Descriptor& socket) {

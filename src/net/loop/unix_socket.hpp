@@ -34,6 +34,10 @@ class UnixListener {
   ino_t inode_ = 0;
 };
 
+/// Connects to the socket at `path`, without waiting. The returned socket is non-blocking. Error:
+/// 502, with the reason.
+Result<Descriptor> connect_unix_socket(const std::string& path);
+
 /// The user at the other end of a connected Unix domain socket, as the kernel reports it (unix(7),
 /// SO_PEERCRED).
 Result<uid_t> peer_user(const Descriptor& socket);

@@ -1,0 +1,277 @@
+#include "client/link/line_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <system_error>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
+#include "net/io/descriptor_io.hpp"
+#include "net/lines/line_reader.hpp"
+#include "net/loop/unix_socket.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kReadSize = std::size_t{64} << 10U;
+/// Reads in a row, so that a server that never stops keeps nothing else from running.
+constexpr int kReads = 8;
+/// Once this much of the output has been sent, the rest is moved to the front.
+constexpr std::size_t kWorthMoving = std::size_t{64} << 10U;
+
+}  // namespace
+
+OpenLines start_child(EventLoop& loop, ChildCommand command, ChildDeadlines deadlines) {
+  return [&loop, command = std::move(command), deadlines]() -> Result<LineEnds> {
+    Result<ChildProcess::Started> started = ChildProcess::start(loop, command, deadlines);
+    if (!started) return std::unexpected(std::move(started.error()));
+    return LineEnds{.input = std::move(started->output),
+                    .output = std::move(started->input),
+                    .process = std::move(started->process)};
+  };
+}
+
+OpenLines connect_unix(std::string path) {
+  return [path = std::move(path)]() -> Result<LineEnds> {
+    Result<Descriptor> socket = connect_unix_socket(path);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    return LineEnds{.input = std::move(*socket), .output = {}};
+  };
+}
+
+/// An open connection. Owned by its link, and by the tasks that it has posted.
+class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
+ public:
+  Lines(EventLoop& loop, LineEnds ends, const LineLinkLimits& limits)
+      : loop_(&loop),
+        ends_(std::move(ends)),
+        source_(ends_.input.get()),
+        sink_(output().get()),
+        limits_(&limits),
+        reader_(limits.max_message) {}
+  ~Lines() { close(); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
+  /// From now on `owner` is told. Null: it is not any more.
+  void tell(Owner* owner) { owner_ = owner; }
+  [[nodiscard]] bool is_open() const { return is_open_; }
+
+  /// Returns false if the kernel cannot watch the descriptors.
+  bool watch() {
+    try {
+      loop_->watch(ends_.input.get(), input_side_);
+      is_open_ = true;
+      if (ends_.output) loop_->watch(ends_.output.get(), output_side_);
+    } catch (const std::system_error&) {
+      close();
+      return false;
+    }
+    if (ends_.process) {
+      ends_.process->on_exit([weak = weak_from_this()](ExitStatus how) {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        self->has_ended_ = true;
+        self->how_ended_ = how.describe();
+        // What it has said before comes first.
+        self->read();
+      });
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::size_t queued() const { return out_.size() - sent_; }
+  void send(std::string_view text) {
+    out_.append(text).push_back('\n');
+    write_later();
+  }
+
+  /// Ends the connection, and the process with it. Nobody is told.
+  void close() {
+    if (std::exchange(is_open_, false)) {
+      loop_->unwatch(ends_.input.get(), input_side_);
+      if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
+    }
+    ends_.input.close();
+    ends_.output.close();
+    ends_.process.reset();
+  }
+
+ private:
+  struct Side final : EventLoop::Watcher {
+    explicit Side(Lines& of) : lines(&of) {}
+    void on_ready(std::uint32_t events) override { lines->on_ready(*this, events); }
+    Lines* lines;
+  };
+
+  [[nodiscard]] const Descriptor& output() const {
+    return ends_.output ? ends_.output : ends_.input;
+  }
+  void on_ready(const Side& side, std::uint32_t events) {
+    const std::shared_ptr<Lines> keep = shared_from_this();
+    if ((events & EPOLLOUT) != 0) write();
+    if (&side == &input_side_ && (events & ~std::uint32_t{EPOLLOUT}) != 0) read();
+  }
+
+  /// Several messages of one turn are sent together.
+  void write_later() {
+    if (std::exchange(writes_later_, true)) return;
+    loop_->post([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      self->writes_later_ = false;
+      self->write();
+    });
+  }
+  void write() {
+    while (is_open_ && sent_ < out_.size()) {
+      const iovec part{out_.data() + sent_, out_.size() - sent_};
+      const IoResult result = sink_.write({&part, 1});
+      sent_ += result.bytes;
+      if (result.status == IoStatus::want_write) break;
+      // A server that has gone is noticed where it is read, with all that it has said.
+      if (result.status != IoStatus::ok) {
+        out_.clear();
+        sent_ = 0;
+        return;
+      }
+    }
+    if (sent_ == out_.size()) {
+      out_.clear();
+      sent_ = 0;
+    } else if (sent_ >= kWorthMoving && sent_ >= out_.size() / 2) {
+      out_.erase(0, sent_);
+      sent_ = 0;
+    }
+  }
+
+  void read() {
+    const std::shared_ptr<Lines> keep = shared_from_this();
+    std::array<char, kReadSize> buffer;
+    for (int reads = 0; is_open_; ++reads) {
+      if (reads == kReads) {
+        loop_->post([weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->read();
+        });
+        return;
+      }
+      const IoResult result = source_.read(buffer);
+      if (result.status == IoStatus::want_read && !has_ended_) return;
+      if (result.status != IoStatus::ok) {
+        reader_.end();
+        pass_lines();
+        return end();
+      }
+      reader_.append({buffer.data(), result.bytes});
+      pass_lines();
+    }
+  }
+  void pass_lines() {
+    while (is_open_) {
+      const LineReader::Next next = reader_.next();
+      if (next.kind == LineReader::Next::Kind::none) return;
+      if (next.kind == LineReader::Next::Kind::too_long) {
+        if (const auto left_out = logged_.take()) {
+          log_warning("a message of a server is longer than max_message, and skipped",
+                      {{"left_out", *left_out}});
+        }
+      } else if (owner_ != nullptr) {
+        owner_->on_message(next.line);
+      }
+    }
+  }
+
+  /// The server says nothing more. Of a process, it is known soon how it ends.
+  void end() {
+    if (!is_open_) return;
+    if (!ends_.process || has_ended_) return lose("the server has closed the connection");
+    loop_->unwatch(ends_.input.get(), input_side_);
+    if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
+    is_open_ = false;
+    ends_.output.close();
+    ends_.process->on_exit([weak = weak_from_this()](ExitStatus how) {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      self->how_ended_ = how.describe();
+      self->lose({});
+    });
+    ends_.process->stop();
+  }
+  void lose(std::string_view why) {
+    Owner* const owner = std::exchange(owner_, nullptr);
+    close();
+    const std::string message =
+        how_ended_.empty() ? std::string(why) : "the server's process is over: " + how_ended_;
+    if (owner != nullptr) owner->on_lost({kLostConnection, message, {}});
+  }
+
+  EventLoop* loop_;
+  LineEnds ends_;
+  DescriptorIo source_;
+  DescriptorIo sink_;
+  const LineLinkLimits* limits_;
+  LineReader reader_;
+  Side input_side_{*this};
+  Side output_side_{*this};
+  Owner* owner_ = nullptr;
+  std::string out_;
+  std::size_t sent_ = 0;  // of out_
+  std::string how_ended_;
+  LogLimit logged_;
+  bool is_open_ = false;
+  bool writes_later_ = false;
+  bool has_ended_ = false;  // the process
+};
+
+LineLink::LineLink(EventLoop& loop, OpenLines open, LineLinkLimits limits)
+    : loop_(&loop), open_(std::move(open)), limits_(limits) {}
+
+LineLink::~LineLink() {
+  if (lines_ == nullptr) return;
+  lines_->tell(nullptr);
+  lines_->close();
+}
+
+void LineLink::open(Owner& owner) {
+  owner_ = &owner;
+  const Result<void> opened = open_lines();
+  if (opened) return;
+  loop_->post([weak = std::weak_ptr(alive_), this, why = opened.error()] {
+    if (!weak.expired()) owner_->on_lost(why);
+  });
+}
+
+Result<void> LineLink::open_lines() {
+  Result<LineEnds> ends = open_();
+  if (!ends) return std::unexpected(std::move(ends.error()));
+  lines_ = std::make_shared<Lines>(*loop_, std::move(*ends), limits_);
+  if (!lines_->watch()) return fail(500, "The system cannot watch the connection");
+  lines_->tell(owner_);
+  return {};
+}
+
+bool LineLink::reopen() {
+  if (lines_ != nullptr && lines_->is_open()) return true;
+  return open_lines().has_value();
+}
+
+Result<void> LineLink::send(OutgoingMessage message) {
+  if (lines_ == nullptr || !lines_->is_open()) {
+    return fail(kLostConnection, "There is no connection to the server");
+  }
+  const std::size_t queued = lines_->queued();
+  if (queued > 0 && queued + message.text.size() > limits_.max_queued) {
+    return fail(kBusy, "The server reads too slowly: " + std::to_string(queued) +
+                           " bytes wait to be sent to it");
+  }
+  lines_->send(message.text);
+  return {};
+}
+
+}  // namespace sluice
