@@ -306,6 +306,15 @@ std::optional<std::string> decode_header_value(std::string_view value) {
   return decode_base64(value);
 }
 
+std::string encode_header_value(std::string_view value) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  const bool is_padded = !value.empty() && (is_space(value.front()) || is_space(value.back()));
+  if (is_plain(value) && !is_padded && !value.starts_with(kBase64Prefix)) return std::string(value);
+  std::string out(kBase64Prefix);
+  append_base64(out, value);
+  return out.append(kBase64Suffix);
+}
+
 Result<std::vector<ParameterHeader>> find_parameter_headers(const json::value& input_schema) {
   return AnnotationFinder().find(input_schema);
 }

@@ -55,6 +55,10 @@ std::optional<std::string_view> mirrored_parameter(std::string_view method);
 /// nothing if that form is malformed, or if the value has characters that a header must not have.
 std::optional<std::string> decode_header_value(std::string_view value);
 
+/// Writes a value so that decode_header_value() returns it: as it is, or in the Base64 form if it
+/// could not stand in a header, or looks like that form.
+std::string encode_header_value(std::string_view value);
+
 /// A tool parameter that HTTP requests mirror in a header field `Mcp-Param-...`, because its schema
 /// has the annotation `x-mcp-header` (2026-07-28, Streamable HTTP, Custom Headers from Tool
 /// Parameters).

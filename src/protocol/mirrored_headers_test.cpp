@@ -44,6 +44,12 @@ TEST(DecodeHeaderValue, TakesPlainTextAndBase64) {
                                 "?="),
             "");
   EXPECT_EQ(decode_header_value("=?base64?YQ==?="), "a");
+  EXPECT_EQ(encode_header_value("Hello, \xe4\xb8\x96\xe7\x95\x8c"),
+            "=?base64?SGVsbG8sIOS4lueVjA==?=");
+  for (const std::string value :
+       {"", "a b", " a", "a ", "\ta", "a\nb", "=?base64?x?=", "=?base64?", "?=", "\x7f"}) {
+    EXPECT_EQ(decode_header_value(encode_header_value(value)), value);
+  }
   EXPECT_EQ(decode_header_value("=?base64?YWI=?="), "ab");
   EXPECT_EQ(decode_header_value("=?base64?YWJj?="), "abc");
   EXPECT_EQ(decode_header_value("=?base64?PT9iYXNlNjQ/?="), "=?base64?");

@@ -8,7 +8,9 @@
 #include "client/reply.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -36,12 +38,10 @@ const Revision* newest_of(const json::value* names, Era era) {
   return nullptr;
 }
 
-/// What a request is about, for transports that say it beside the message (2026-07-28, Streamable
-/// HTTP, Standard Request Headers).
-std::string_view name_of(std::string_view method, const json::object& params) {
-  if (method == "tools/call" || method == "prompts/get") return text_at(params, "name");
-  if (method == "resources/read") return text_at(params, "uri");
-  return {};
+/// Whether an HTTP status says nothing about what the server speaks.
+bool is_final(int status) {
+  return status == kUnauthorized || status == kForbidden || status == kTooManyRequests ||
+         status >= kInternalServerError;
 }
 
 json::object description_of(const ClientInfo& info) {
@@ -219,7 +219,8 @@ Result<void> ClientSession::send(json::object message, json::object params, std:
     members[kClientInfoKey] = description_of(options_.info);
     members["io.modelcontextprotocol/clientCapabilities"] = options_.capabilities;
   }
-  std::string name(name_of(method, params));
+  const auto mirrored = mirrored_parameter(method);
+  std::string name(mirrored ? text_at(params, *mirrored) : std::string_view());
   if (!params.empty()) message["params"] = std::move(params);
   return link_->send({.text = to_json(message),
                       .id = std::move(id),
@@ -502,7 +503,17 @@ void ClientSession::on_notification(const Message& message) {
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const auto found = by_id_.find(number_of(id));
-  if (found != by_id_.end()) end(found->second, std::unexpected(why));
+  if (found == by_id_.end()) return;
+  if (!connecting_ || !is_final(why.code)) return end(found->second, std::unexpected(why));
+  // Nothing else that is sent to this server would be answered.
+  disarm(requests_.at(found->second));
+  requests_.erase(found->second);
+  by_id_.erase(found);
+  fail_to_connect(why);
+}
+
+bool ClientSession::awaits(const RequestId& id) const {
+  return by_id_.contains(number_of(id));
 }
 
 void ClientSession::on_lost(const Error& why) {

@@ -124,6 +124,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   // ServerLink::Owner
   void on_message(std::string_view text) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
+  [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
 
   void discover(const Revision& revision);

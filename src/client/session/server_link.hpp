@@ -32,6 +32,8 @@ class ServerLink {
     virtual void on_message(std::string_view text) = 0;
     /// The request will not be answered any more, although the link still works.
     virtual void on_unanswered(const RequestId& id, const Error& why) = 0;
+    /// Whether the request is unanswered, and somebody waits for the answer.
+    [[nodiscard]] virtual bool awaits(const RequestId& id) const = 0;
     /// The link is over. Nothing follows.
     virtual void on_lost(const Error& why) = 0;
   };

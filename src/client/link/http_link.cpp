@@ -1,0 +1,315 @@
+#include "client/link/http_link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/reply.hpp"
+#include "core/log/log.hpp"
+#include "core/text/text.hpp"
+#include "json/json.hpp"
+#include "net/http/http_types.hpp"
+#include "net/http/sse.hpp"
+#include "net/http/status_codes.hpp"
+#include "protocol/mirrored_headers.hpp"
+
+namespace sluice {
+namespace {
+
+/// The longest session id that is kept.
+constexpr std::size_t kMaxSessionId = 1024;
+/// How long the end of a session may take to be told.
+constexpr Duration kFarewell = std::chrono::seconds(2);
+/// How much of a reply that is no message is quoted.
+constexpr std::size_t kQuoted = 200;
+
+/// Visible ASCII (2025-11-25, Session Management).
+bool is_session_id(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxSessionId &&
+         std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
+}
+
+/// What an HTTP status without a message of MCP means.
+Error error_of_status(int status, std::string_view challenge, std::string_view body) {
+  std::string message = "The server answers with HTTP " + std::to_string(status);
+  if (const std::string_view phrase = reason_phrase(status); !phrase.empty()) {
+    message.append(" ").append(phrase);
+  }
+  const bool is_text = std::ranges::all_of(body, [](char c) { return c >= ' ' && c <= '~'; });
+  if (is_text && !body.empty() && body.size() <= kQuoted) message.append(": ").append(body);
+  Error error(status, std::move(message));
+  if (!challenge.empty()) error.data = to_json(json::object{{"wwwAuthenticate", challenge}});
+  return error;
+}
+
+}  // namespace
+
+class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
+ public:
+  /// `id`: of the request that is to be answered, or empty.
+  Exchange(HttpLink& link, std::uint64_t number, RequestId id, const Revision* revision)
+      : link_(&link),
+        number_(number),
+        id_(std::move(id)),
+        is_legacy_(revision != nullptr && revision->era == Era::legacy),
+        backoff_(link.options_.resumption) {}
+  ~Exchange() { detach(); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  [[nodiscard]] const RequestId& id() const { return id_; }
+  [[nodiscard]] bool is_legacy() const { return is_legacy_; }
+
+  void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
+    begins_session_ = begins_session;
+    is_initialized_ = is_initialized;
+    send({.method = "POST",
+          .url = link_->options_.url,
+          .headers = std::move(headers),
+          .body = std::move(body)});
+  }
+  /// Reads the stream of messages that belong to no request.
+  void listen() {
+    is_standalone_ = true;
+    get();
+  }
+  /// Nobody is told of anything any more.
+  void detach() {
+    if (link_ != nullptr && timer_ != 0) link_->loop_->cancel(timer_);
+    timer_ = 0;
+    link_ = nullptr;
+    call_.drop();
+  }
+
+ private:
+  void send(HttpClientRequest request) {
+    status_ = 0;
+    is_events_ = false;
+    body_.clear();
+    const auto weak = weak_from_this();
+    call_ = link_->http_->send(std::move(request), {.on_head =
+                                                        [weak](const HttpReplyHead& head) {
+                                                          if (const auto self = weak.lock())
+                                                            self->on_head(head);
+                                                        },
+                                                    .on_body =
+                                                        [weak](std::string_view bytes) {
+                                                          if (const auto self = weak.lock())
+                                                            self->on_body(bytes);
+                                                        },
+                                                    .on_complete =
+                                                        [weak] {
+                                                          if (const auto self = weak.lock())
+                                                            self->on_complete();
+                                                        },
+                                                    .on_failure =
+                                                        [weak](const Error& why) {
+                                                          if (const auto self = weak.lock())
+                                                            self->on_failure(why);
+                                                        }});
+  }
+  void get() {
+    HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
+    std::erase_if(headers, [](const auto& field) {
+      return field.first == "Content-Type" || field.first == "Accept";
+    });
+    headers.emplace_back("Accept", "text/event-stream");
+    if (!last_event_.empty()) headers.emplace_back("Last-Event-ID", last_event_);
+    is_get_ = true;
+    send({.method = "GET", .url = link_->options_.url, .headers = std::move(headers)});
+  }
+
+  void on_head(const HttpReplyHead& head) {
+    if (link_ == nullptr) return;
+    status_ = head.status;
+    challenge_ = head.header("WWW-Authenticate");
+    is_events_ =
+        status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
+    if (is_events_) {
+      events_ =
+          SseDecoder({.line = link_->options_.max_message, .event = link_->options_.max_message});
+    }
+    if (begins_session_ && status_ == 200) {
+      const std::string_view id = head.header("Mcp-Session-Id");
+      if (is_session_id(id)) link_->session_id_ = id;
+    }
+    // The server is ready for messages that belong to no request.
+    if (std::exchange(is_initialized_, false) && status_ / 100 == 2) link_->listen();
+  }
+
+  void on_body(std::string_view bytes) {
+    if (link_ == nullptr) return;
+    const std::shared_ptr<Exchange> keep = shared_from_this();
+    if (is_events_) {
+      const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
+      if (!fed && link_ != nullptr) fail(fed.error());
+    } else if (body_.size() + bytes.size() > link_->options_.max_message) {
+      fail({kBusy, "The server's answer is longer than this client takes", {}});
+    } else {
+      body_.append(bytes);
+    }
+  }
+  void on_event(const SseEvent& event) {
+    if (link_ == nullptr) return;
+    last_event_ = event.last_event_id;
+    backoff_.reset();
+    if (event.type == "message" && !event.data.empty()) link_->owner_->on_message(event.data);
+  }
+
+  void on_complete() {
+    if (link_ == nullptr) return;
+    const std::shared_ptr<Exchange> keep = shared_from_this();
+    if (is_events_) {
+      if (const auto wait = events_.retry_milliseconds()) {
+        asked_to_wait_ = std::chrono::milliseconds(*wait);
+      }
+      return stream_ended({kLostConnection, "The stream ended before the answer came", {}});
+    }
+    if (status_ / 100 == 2) {
+      if (!body_.empty()) link_->owner_->on_message(body_);
+      return fail({kLostConnection, "The server accepted the request without an answer", {}});
+    }
+    if (is_standalone_) {
+      log_debug("the server offers no stream of its own", {{"status", status_}});
+      return end();
+    }
+    if (is_get_) {
+      return fail({status_,
+                   "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
+                   {}});
+    }
+    const Result<json::value> body = parse_json(body_);
+    const json::object* const members = body ? body->if_object() : nullptr;
+    if (members != nullptr && members->contains("jsonrpc")) {
+      if (const auto error = error_of(*members); error && !members->contains("id")) {
+        return fail(*error);
+      }
+      link_->owner_->on_message(body_);
+    }
+    fail(error_of_status(status_, challenge_, body_));
+  }
+  void on_failure(const Error& why) {
+    if (link_ == nullptr) return;
+    const std::shared_ptr<Exchange> keep = shared_from_this();
+    stream_ended({kLostConnection, why.message, {}});
+  }
+
+  /// The stream has ended or broken off, perhaps before its answer.
+  void stream_ended(const Error& why) {
+    const bool is_wanted = is_standalone_ || link_->owner_->awaits(id_);
+    if (!is_wanted) return end();
+    const bool is_resumable =
+        is_legacy_ && (is_standalone_ || (!id_.empty() && !last_event_.empty()));
+    std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
+    if (!wait) return fail(why);
+    if (asked_to_wait_) wait = std::max(*std::exchange(asked_to_wait_, {}), Duration());
+    timer_ =
+        link_->loop_->schedule_at(link_->loop_->clock().now() + *wait, [weak = weak_from_this()] {
+          const auto self = weak.lock();
+          if (self == nullptr || self->link_ == nullptr) return;
+          self->timer_ = 0;
+          self->get();
+        });
+  }
+  /// Tells why there is no answer, if one is awaited.
+  void fail(const Error& why) {
+    if (link_ != nullptr && !id_.empty()) link_->owner_->on_unanswered(id_, why);
+    end();
+  }
+  void end() {
+    const std::shared_ptr<Exchange> keep = shared_from_this();
+    HttpLink* const link = link_;
+    detach();
+    if (link != nullptr) link->forget(number_);
+  }
+
+  HttpLink* link_;  // null: it is over
+  const std::uint64_t number_;
+  const RequestId id_;
+  const bool is_legacy_;
+  Backoff backoff_;
+  HttpClient::Call call_;
+  int status_ = 0;
+  bool is_events_ = false;
+  bool is_get_ = false;
+  bool is_standalone_ = false;
+  bool begins_session_ = false;
+  bool is_initialized_ = false;  // the POST says that the client is
+  SseDecoder events_;
+  std::string body_;
+  std::string challenge_;
+  std::string last_event_;                 // where the stream can be resumed
+  std::optional<Duration> asked_to_wait_;  // by the server
+  Executor::TimerId timer_ = 0;
+};
+
+HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
+    : loop_(&loop),
+      options_(std::move(options)),
+      http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+
+HttpLink::~HttpLink() {
+  for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
+  if (session_id_.empty()) return;
+  http_->send_aside({.method = "DELETE",
+                     .url = options_.url,
+                     .headers = headers_for({.text = {}, .revision = revision_}),
+                     .body = {}});
+  // Lives until the request has been sent.
+  loop_->schedule_at(loop_->clock().now() + kFarewell, [http = http_] {});
+}
+
+Result<void> HttpLink::send(OutgoingMessage message) {
+  if (exchanges_.size() >= kMaxPosts) {
+    return fail(kBusy,
+                "There are " + std::to_string(kMaxPosts) + " requests to this server under way");
+  }
+  const bool begins_session = message.method == "initialize";
+  const bool is_initialized = message.method == "notifications/initialized";
+  if (begins_session) session_id_.clear();
+  if (is_initialized) revision_ = message.revision;
+  const std::uint64_t number = ++last_number_;
+  const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
+  exchanges_.emplace(number, exchange);
+  HttpHeaderList headers = headers_for(message);
+  exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
+  return {};
+}
+
+bool HttpLink::drop(const RequestId& id) {
+  for (const auto& [number, exchange] : exchanges_) {
+    if (exchange->id() != id) continue;
+    const std::shared_ptr<Exchange> dropped = exchange;
+    dropped->detach();
+    exchanges_.erase(number);
+    return !dropped->is_legacy();
+  }
+  return false;
+}
+
+HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
+  HttpHeaderList headers = options_.headers;
+  headers.emplace_back("Content-Type", "application/json");
+  headers.emplace_back("Accept", "application/json, text/event-stream");
+  if (message.revision != nullptr && message.method != "initialize") {
+    headers.emplace_back("MCP-Protocol-Version", message.revision->name);
+    if (!session_id_.empty()) headers.emplace_back("Mcp-Session-Id", session_id_);
+  }
+  if (message.revision != nullptr && message.revision->routing_headers && !message.method.empty()) {
+    headers.emplace_back("Mcp-Method", message.method);
+    if (!message.name.empty()) headers.emplace_back("Mcp-Name", encode_header_value(message.name));
+  }
+  return headers;
+}
+
+void HttpLink::forget(std::uint64_t number) {
+  exchanges_.erase(number);
+}
+
+void HttpLink::listen() {
+  const std::uint64_t number = ++last_number_;
+  const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_);
+  exchanges_.emplace(number, exchange);
+  exchange->listen();
+}
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/backoff.hpp"
+#include "client/session/server_link.hpp"
+#include "core/clock.hpp"
+#include "net/client/http_client.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+struct HttpLinkOptions {
+  Url url;                      // of the MCP endpoint
+  HttpHeaderList headers = {};  // sent with each request, besides those of MCP
+  HttpClientOptions http = {};
+  std::size_t max_message = std::size_t{64} << 20U;  // of the server
+  /// For streams that have broken off (2025-11-25, Streamable HTTP, Resumability).
+  Backoff::Policy resumption = {
+      .first = std::chrono::seconds(1), .longest = std::chrono::seconds(30), .attempts = 8};
+};
+
+/// Messages over Streamable HTTP, in both eras. Each message is a POST, and the replies carry the
+/// answers. In the legacy era, the link keeps the session's id, resumes streams that have broken
+/// off, and reads the stream of messages that belong to no request, if the server has one. An HTTP
+/// status without a JSON-RPC message leaves its request unanswered, with the status as the code of
+/// the error.
+class HttpLink final : public ServerLink {
+ public:
+  HttpLink(EventLoop& loop, HttpLinkOptions options);
+  /// Ends a legacy session (DELETE).
+  ~HttpLink() override;
+  HttpLink(const HttpLink&) = delete;
+  HttpLink& operator=(const HttpLink&) = delete;
+
+  void open(Owner& owner) override { owner_ = &owner; }
+  /// Errors: kBusy beyond kMaxPosts.
+  Result<void> send(OutgoingMessage message) override;
+  /// In the modern era, that the reply is not read any more cancels the request.
+  bool drop(const RequestId& id) override;
+  bool reopen() override { return true; }
+
+  static constexpr std::size_t kMaxPosts = 4096;  // under way
+
+ private:
+  /// A POST and what becomes of its reply, or the GET of the standalone stream.
+  class Exchange;
+
+  [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
+  void forget(std::uint64_t number);
+  void listen();
+
+  EventLoop* loop_;
+  HttpLinkOptions options_;
+  Owner* owner_ = nullptr;
+  std::shared_ptr<HttpClient> http_;
+  std::string session_id_;              // of a legacy session that has one
+  const Revision* revision_ = nullptr;  // of a session, once it is agreed
+  std::uint64_t last_number_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
+};
+
+}  // namespace sluice

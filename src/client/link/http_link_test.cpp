@@ -1,0 +1,362 @@
+#include "client/link/http_link.hpp"
+
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/session/client_session.hpp"
+#include "net/http/sse.hpp"
+#include "net/server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kEvents = "text/event-stream";
+constexpr std::string_view kJson = "application/json";
+
+/// A session whose server is the test, on real sockets and the same loop.
+class HttpLinkTest : public ServerTest {
+ protected:
+  struct Asked {
+    std::string method;
+    std::string body;
+    std::string accept, version, mcp_method, name, session, last_event;
+    HttpExchangePtr reply;
+  };
+
+  HttpLinkTest() {
+    handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+      Asked& each = asked.emplace_back();
+      each.method = request.method == Method::post  ? "POST"
+                    : request.method == Method::get ? "GET"
+                                                    : "DELETE";
+      each.body = request.body;
+      each.accept = request.header("accept");
+      each.version = request.header("mcp-protocol-version");
+      each.mcp_method = request.header("mcp-method");
+      each.name = request.header("mcp-name");
+      each.session = request.header("mcp-session-id");
+      each.last_event = request.header("last-event-id");
+      each.reply = std::move(exchange);
+    };
+  }
+  void TearDown() override {
+    session = nullptr;
+    asked.clear();
+    ServerTest::TearDown();
+    loop.discard_tasks();
+  }
+  void open(ClientSessionOptions options = {}) {
+    start();
+    HttpLinkOptions link{
+        .url = Url{.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/mcp"}};
+    link.resumption = {.first = 1ms, .longest = 1ms, .attempts = 3};
+    options.on_notification = [this](std::string_view method, const json::object&) {
+      said.push_back(std::string(method));
+    };
+    session = std::make_shared<ClientSession>(
+        loop, std::make_unique<HttpLink>(loop, std::move(link)), std::move(options));
+    session->connect([this](Result<ServerDescription> outcome) { connected = std::move(outcome); });
+  }
+  void open_modern() {
+    open();
+    next().reply->reply(200, kJson, answer(1, R"({"supportedVersions":["2026-07-28"]})"));
+    ASSERT_TRUE(until([this] { return connected.has_value(); }));
+    ASSERT_TRUE(*connected);
+  }
+  void open_legacy(bool has_stream = false) {
+    open({.revision = "2025-11-25"});
+    const HeaderField id{"Mcp-Session-Id", "s-1"};
+    next().reply->reply(200, kJson,
+                        answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                        std::span(&id, 1));
+    ASSERT_TRUE(until([this] { return connected.has_value(); }));
+    ASSERT_TRUE(*connected) << connected->error().message;
+    Asked initialized = next();
+    EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+    EXPECT_EQ(initialized.session, "s-1");
+    EXPECT_EQ(initialized.version, "2025-11-25");
+    initialized.reply->reply(202, {}, {});
+    standalone = next();
+    EXPECT_EQ(standalone.method, "GET");
+    if (!has_stream) standalone.reply->reply(405, {}, {});
+  }
+  /// The next request that arrives.
+  Asked next() {
+    EXPECT_TRUE(until([this] { return !asked.empty(); }));
+    if (asked.empty()) throw std::runtime_error("no request has come");
+    Asked first = std::move(asked.front());
+    asked.erase(asked.begin());
+    return first;
+  }
+  static std::string answer(int id, std::string_view result) {
+    return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"result":)" +
+           std::string(result) + "}";
+  }
+  static std::string event(std::string_view id, std::string_view data) {
+    std::string out;
+    append_sse_event(out, id, data);
+    return out;
+  }
+  static std::string progress(int token, int value) {
+    return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+           std::to_string(token) + R"(,"progress":)" + std::to_string(value) + "}}";
+  }
+  ClientSession::Number call(std::string_view tool = "tool") {
+    return session->begin("tools/call", {{"name", tool}}, {},
+                          {.on_progress =
+                               [this](const json::object& params) {
+                                 said.push_back("progress " + to_json(params.at("progress")));
+                               },
+                           .on_answer =
+                               [this](Result<json::object> outcome) {
+                                 said.push_back(outcome ? to_json(*outcome)
+                                                        : std::to_string(outcome.error().code) +
+                                                              " " + outcome.error().message);
+                               }});
+  }
+  bool hears(std::size_t count) {
+    return until([&] { return said.size() >= count; });
+  }
+
+  std::vector<Asked> asked;
+  Asked standalone;
+  std::shared_ptr<ClientSession> session;
+  std::optional<Result<ServerDescription>> connected;
+  std::vector<std::string> said;
+};
+
+TEST_F(HttpLinkTest, AModernRequestSaysInItsHeadWhatItIs) {
+  open_modern();
+  call("W\xc3\xb6rter");
+  Asked post = next();
+  EXPECT_EQ(post.accept, "application/json, text/event-stream");
+  EXPECT_EQ(post.version, "2026-07-28");
+  EXPECT_EQ(post.mcp_method, "tools/call");
+  EXPECT_EQ(post.name, "=?base64?V8O2cnRlcg==?=");
+  EXPECT_EQ(post.session, "");
+  post.reply->reply(200, kJson, answer(2, R"({"a":1})"));
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})"));
+}
+
+TEST_F(HttpLinkTest, AReplyMayBeAStream) {
+  open_modern();
+  call();
+  call();
+  Asked first = next();
+  Asked second = next();
+  for (Asked* const each : {&first, &second}) each->reply->start(200, kEvents);
+  second.reply->write(std::string_view(event("", progress(3, 1)) + ": comment\n\n"));
+  second.reply->flush();
+  ASSERT_TRUE(hears(1));
+  first.reply->write(
+      std::string_view(event("", progress(2, 7)) + event("", answer(2, R"({"b":2})"))));
+  first.reply->finish();
+  ASSERT_TRUE(hears(3));
+  second.reply->write(std::string_view(event("", answer(3, "{}"))));
+  second.reply->finish();
+  ASSERT_TRUE(hears(4));
+  EXPECT_THAT(said, ElementsAre("progress 1", "progress 7", R"({"b":2})", "{}"));
+}
+
+TEST_F(HttpLinkTest, WhatEndsWithoutAnAnswerIsAnError) {
+  open_modern();
+  const auto ends = [this](const auto& how) {
+    said.clear();
+    call();
+    how(*next().reply);
+    EXPECT_TRUE(hears(1));
+    return said.empty() ? std::string() : said[0];
+  };
+  EXPECT_EQ(ends([](HttpExchange& reply) {
+              reply.start(200, kEvents);
+              reply.finish();
+            }),
+            "502 The stream ended before the answer came");
+  EXPECT_THAT(ends([](HttpExchange& reply) {
+                reply.start(200, kEvents);
+                reply.write(std::string_view(": open\n\n"));
+                reply.flush();
+                reply.abort();
+              }),
+              HasSubstr("502 "));
+  EXPECT_EQ(ends([](HttpExchange& reply) { reply.reply(202, {}, {}); }),
+            "502 The server accepted the request without an answer");
+  EXPECT_EQ(ends([](HttpExchange& reply) { reply.reply(500, "text/html", "<b>Oops</b>"); }),
+            "500 The server answers with HTTP 500 Internal Server Error: <b>Oops</b>");
+  EXPECT_EQ(ends([](HttpExchange& reply) {
+              reply.reply(400, kJson,
+                          R"({"jsonrpc":"2.0","error":{"code":-32020,"message":"mismatch"}})");
+            }),
+            "-32020 mismatch");
+  EXPECT_EQ(ends([](HttpExchange& reply) { reply.reply(200, kJson, answer(99, "{}")); }),
+            "502 The server accepted the request without an answer");
+  EXPECT_THAT(ends([](HttpExchange& reply) { reply.reply(200, kJson, "[1"); }), HasSubstr("502 "));
+}
+
+TEST_F(HttpLinkTest, ACancelledModernRequestIsNotReadAnyMore) {
+  open_modern();
+  const auto number = call();
+  Asked post = next();
+  bool has_gone = false;
+  post.reply->on_close([&] { has_gone = true; });
+  post.reply->start(200, kEvents);
+  post.reply->flush();
+  settle();
+  session->cancel(number);
+  EXPECT_TRUE(until([&] { return has_gone; }));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_THAT(said, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, FindsALegacyServerByItsRefusal) {
+  open();
+  next().reply->reply(400, "text/plain", "Bad Request: Server not initialized");
+  Asked initialize = next();
+  EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")"));
+  EXPECT_EQ(initialize.version, "");
+  EXPECT_EQ(initialize.mcp_method, "");
+  initialize.reply->reply(200, kJson,
+                          answer(2, R"({"protocolVersion":"2025-06-18","capabilities":{}})"));
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  EXPECT_TRUE(*connected);
+}
+
+TEST_F(HttpLinkTest, WhatSaysNothingOfTheServerIsNoLegacyServer) {
+  for (const int status : {401, 403, 429, 500, 503}) {
+    connected.reset();
+    open();
+    const HeaderField challenge{"WWW-Authenticate", "Bearer resource_metadata=\"x\""};
+    next().reply->reply(status, {}, {}, std::span(&challenge, 1));
+    ASSERT_TRUE(until([this] { return connected.has_value(); }));
+    ASSERT_FALSE(*connected);
+    EXPECT_EQ(connected->error().code, status);
+    EXPECT_EQ(connected->error().data, R"({"wwwAuthenticate":"Bearer resource_metadata=\"x\""})");
+    settle();
+    EXPECT_THAT(asked, IsEmpty());
+    session = nullptr;
+    server.reset();
+  }
+}
+
+TEST_F(HttpLinkTest, ALegacyStreamThatBreaksOffIsResumed) {
+  open_legacy();
+  call();
+  Asked post = next();
+  EXPECT_EQ(post.session, "s-1");
+  EXPECT_EQ(post.mcp_method, "");
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "") + event("e2", progress(2, 1))));
+  post.reply->flush();
+  ASSERT_TRUE(hears(1));
+  post.reply->abort();
+  // A resumed stream that breaks off before its first event is resumed from the same place.
+  for (int i = 0; i < 2; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.method, "GET");
+    EXPECT_EQ(get.accept, "text/event-stream");
+    EXPECT_EQ(get.last_event, "e2");
+    EXPECT_EQ(get.session, "s-1");
+    get.reply->start(200, kEvents);
+    get.reply->flush();
+    settle();
+    get.reply->abort();
+  }
+  Asked get = next();
+  EXPECT_EQ(get.last_event, "e2");
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(event("e3", answer(2, "{}"))));
+  get.reply->finish();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("progress 1", "{}"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "")));
+  post.reply->finish();
+  for (int i = 0; i < 3; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "e1");
+    get.reply->start(200, kEvents);
+    get.reply->finish();
+  }
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("502 The stream ended before the answer came"));
+  call();
+  post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "")));
+  post.reply->finish();
+  next().reply->reply(404, {}, {});
+  ASSERT_TRUE(hears(2));
+  EXPECT_EQ(said.back(), "404 The stream broke off and cannot be resumed: HTTP 404");
+}
+
+TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->write(std::string_view(
+      event("g1", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})")));
+  standalone.reply->flush();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("notifications/tools/list_changed"));
+  standalone.reply->abort();
+  for (int i = 0; i < 3; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "g1");
+    get.reply->abort();
+  }
+  settle();
+  call();
+  Asked post = next();
+  EXPECT_EQ(post.method, "POST");
+  post.reply->reply(200, kJson, answer(2, "{}"));
+  ASSERT_TRUE(hears(2));
+}
+
+TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
+  open_legacy();
+  session = nullptr;
+  Asked farewell = next();
+  EXPECT_EQ(farewell.method, "DELETE");
+  EXPECT_EQ(farewell.session, "s-1");
+}
+
+TEST_F(HttpLinkTest, MayBeDestroyedWhereItIsHeardOf) {
+  open_modern();
+  session->begin("tools/call", {{"name", "t"}}, {},
+                 {.on_answer = [this](const Result<json::object>&) {
+                   session = nullptr;
+                   said.emplace_back("over");
+                 }});
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("", answer(2, "{}")) + event("", progress(2, 1))));
+  post.reply->finish();
+  ASSERT_TRUE(hears(1));
+  settle();
+}
+
+}  // namespace
+}  // namespace sluice
