@@ -5,12 +5,16 @@
 
 #include "memory_client.hpp"
 #include "protocol/wire_schemas_test_support.hpp"
+#include "session_client.hpp"
 #include "wire_client.hpp"
 
 namespace sluice::matrix {
 
 std::unique_ptr<Client> Client::connect(Served& served, const Transport& transport,
                                         const Revision& revision, bool asked) {
+  if (transport.link != nullptr) {
+    return std::make_unique<SessionClient>(served, transport, revision, asked);
+  }
   if (transport.connect == nullptr) {
     return std::make_unique<MemoryClient>(served, transport, revision, asked);
   }

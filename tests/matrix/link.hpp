@@ -7,6 +7,11 @@
 #include "json/json.hpp"
 #include "protocol/revision.hpp"
 
+namespace sluice {
+class EventLoop;
+class ServerLink;
+}  // namespace sluice
+
 namespace sluice::matrix {
 
 class Served;
@@ -31,12 +36,15 @@ class Link {
 
 struct Transport {
   std::string_view name;
-  /// Connects a client of `revision`. Null: the client is sluice::testing::Client, which has no
-  /// messages.
+  /// Connects a client of `revision` that writes its own messages. Null: the client is one of the
+  /// library's.
   std::unique_ptr<Link> (*connect)(Served& served, const Revision& revision);
   /// Whether requests of revisions with sessions belong to a session, so that the server can send
   /// requests and notifications.
   bool sessions = true;
+  /// The link of a ClientSession. Null if `connect` is null too: the client is
+  /// sluice::testing::Client.
+  std::unique_ptr<ServerLink> (*link)(Served& served, EventLoop& loop) = nullptr;
 };
 
 std::span<const Transport> transports();

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <array>
 #include <deque>
+#include <fcntl.h>
 #include <functional>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/link/http_link.hpp"
+#include "client/link/line_link.hpp"
 #include "link.hpp"
 #include "net/http/http_reply_parser.hpp"
 #include "net/http/sse.hpp"
@@ -359,7 +362,27 @@ std::unique_ptr<Link> connect(Served& served, const Revision& revision) {
   return std::make_unique<T>(served, revision);
 }
 
-constexpr std::array<Transport, 7> kTransports = {{
+std::unique_ptr<ServerLink> http_link(Served& served, EventLoop& loop) {
+  return std::make_unique<HttpLink>(
+      loop,
+      HttpLinkOptions{
+          .url = {.scheme = "http", .host = "127.0.0.1", .port = served.port(), .target = "/mcp"},
+          .headers = {{"Authorization", "Bearer " + std::string(Served::kApiKey)}}});
+}
+std::unique_ptr<ServerLink> pipe_link(Served& served, EventLoop& loop) {
+  return std::make_unique<LineLink>(loop, [&served]() -> Result<LineEnds> {
+    Served::Pipes ends = served.connect_pipes();
+    for (const Descriptor* const each : {&ends.from_server, &ends.to_server}) {
+      ::fcntl(each->get(), F_SETFL, O_NONBLOCK);
+    }
+    return LineEnds{.input = std::move(ends.from_server), .output = std::move(ends.to_server)};
+  });
+}
+std::unique_ptr<ServerLink> unix_link(Served& served, EventLoop& loop) {
+  return std::make_unique<LineLink>(loop, connect_unix(served.unix_path()));
+}
+
+constexpr std::array<Transport, 10> kTransports = {{
     {"StreamableHttp", connect<StreamableHttp>},
     {"StreamableHttpWithoutSessions", connect<StreamableHttp>, false},
     {"HttpWithSse", connect<HttpWithSse>},
@@ -367,6 +390,9 @@ constexpr std::array<Transport, 7> kTransports = {{
     {"Stdio", Lines::over_pipes},
     {"UnixSocket", Lines::over_unix_socket},
     {"InMemory", nullptr},
+    {"HttpLink", nullptr, true, http_link},
+    {"PipeLink", nullptr, true, pipe_link},
+    {"UnixLink", nullptr, true, unix_link},
 }};
 
 }  // namespace

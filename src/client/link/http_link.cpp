@@ -128,6 +128,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       events_ =
           SseDecoder({.line = link_->options_.max_message, .event = link_->options_.max_message});
     }
+    if (is_standalone_) link_->is_listening_ = is_events_;
     if (begins_session_ && status_ == 200) {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = id;
@@ -195,6 +196,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 
   /// The stream has ended or broken off, perhaps before its answer.
   void stream_ended(const Error& why) {
+    if (is_standalone_) link_->is_listening_ = false;
     const bool is_wanted = is_standalone_ || link_->owner_->awaits(id_);
     if (!is_wanted) return end();
     const bool is_resumable =

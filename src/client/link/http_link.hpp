@@ -46,6 +46,10 @@ class HttpLink final : public ServerLink {
   bool drop(const RequestId& id) override;
   bool reopen() override { return true; }
 
+  /// Whether the stream of a legacy session is open. Nothing waits for that: a server may send the
+  /// head of that reply late, or have no such stream. What changes before is not told.
+  [[nodiscard]] bool is_listening() const { return is_listening_; }
+
   static constexpr std::size_t kMaxPosts = 4096;  // under way
 
  private:
@@ -62,6 +66,7 @@ class HttpLink final : public ServerLink {
   std::shared_ptr<HttpClient> http_;
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
+  bool is_listening_ = false;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };

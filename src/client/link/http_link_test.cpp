@@ -61,14 +61,15 @@ class HttpLinkTest : public ServerTest {
   }
   void open(ClientSessionOptions options = {}) {
     start();
-    HttpLinkOptions link{
+    HttpLinkOptions with{
         .url = Url{.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/mcp"}};
-    link.resumption = {.first = 1ms, .longest = 1ms, .attempts = 3};
+    with.resumption = {.first = 1ms, .longest = 1ms, .attempts = 3};
     options.on_notification = [this](std::string_view method, const json::object&) {
       said.push_back(std::string(method));
     };
-    session = std::make_shared<ClientSession>(
-        loop, std::make_unique<HttpLink>(loop, std::move(link)), std::move(options));
+    auto made = std::make_unique<HttpLink>(loop, std::move(with));
+    link = made.get();
+    session = std::make_shared<ClientSession>(loop, std::move(made), std::move(options));
     session->connect([this](Result<ServerDescription> outcome) { connected = std::move(outcome); });
   }
   void open_modern() {
@@ -135,6 +136,7 @@ class HttpLinkTest : public ServerTest {
   std::vector<Asked> asked;
   Asked standalone;
   std::shared_ptr<ClientSession> session;
+  const HttpLink* link = nullptr;  // valid with the session
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;
 };
@@ -321,6 +323,7 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   standalone.reply->flush();
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("notifications/tools/list_changed"));
+  EXPECT_TRUE(link->is_listening());
   standalone.reply->abort();
   for (int i = 0; i < 3; ++i) {
     Asked get = next();

@@ -17,6 +17,11 @@
 namespace sluice {
 namespace {
 
+/// A copy that outlives its message. A plain copy would use the memory of the parser too.
+json::object own_copy(const json::object& of) {
+  return {of, json::storage_ptr()};
+}
+
 /// The number that an id, as JSON text, stands for; 0 if it is none of ours.
 std::int64_t number_of(std::string_view id) {
   std::int64_t number = 0;
@@ -85,7 +90,7 @@ void ClientSession::connect(std::function<void(Result<ServerDescription>)> done)
 
 void ClientSession::discover(const Revision& revision) {
   server_.revision = &revision;
-  begin("server/discover", {}, {.idle_timeout = options_.probe_timeout, .timeout = {}, .meta = {}},
+  begin("server/discover", {}, {.idle_timeout = options_.probe_timeout, .timeout = {}},
         {.on_progress = {}, .on_answer = [this, &revision](Result<json::object> answer) {
            on_discovered(revision, std::move(answer));
          }});
@@ -123,7 +128,7 @@ void ClientSession::initialize(const Revision& revision) {
         {{"protocolVersion", revision.name},
          {"capabilities", options_.capabilities},
          {"clientInfo", description_of(options_.info)}},
-        {.idle_timeout = options_.connect_timeout, .timeout = {}, .meta = {}},
+        {.idle_timeout = options_.connect_timeout, .timeout = {}},
         {.on_progress = {},
          .on_answer = [this](Result<json::object> answer) { on_initialized(std::move(answer)); }});
 }
@@ -193,11 +198,11 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
 /// Sends the next round. Its id is also its progress token.
 Result<void> ClientSession::send_round(Number number, Request& request, json::object params) {
   const std::int64_t id = ++last_id_;
-  json::object meta = request.options.meta;
   if (request.method != "initialize" && request.method != "server/discover") {
-    meta["progressToken"] = id;
+    json::value& meta = params["_meta"];
+    if (!meta.is_object()) meta.emplace_object();
+    meta.get_object()["progressToken"] = id;
   }
-  if (!meta.empty()) params["_meta"] = std::move(meta);
   request.id = id;
   by_id_[id] = number;
   return send({{"jsonrpc", "2.0"}, {"id", id}, {"method", request.method}}, std::move(params),
@@ -347,11 +352,11 @@ void ClientSession::on_response(const Message& message) {
   if (server_.revision->result_type && text_at(*result, "resultType") == "input_required") {
     return on_input_required(number, *result);
   }
-  end(number, *result);
+  end(number, own_copy(*result));
 }
 
 /// The server needs answers before it goes on (2026-07-28, Multi Round-Trip Requests).
-void ClientSession::on_input_required(Number number, json::object result) {
+void ClientSession::on_input_required(Number number, const json::object& result) {
   Request& request = requests_.at(number);
   by_id_.erase(std::exchange(request.id, 0));
   disarm(request);
@@ -366,16 +371,16 @@ void ClientSession::on_input_required(Number number, json::object result) {
   if (const json::value* const state = result.if_contains("requestState")) {
     next["requestState"] = *state;
   }
-  std::vector<Question> questions;
+  std::vector<ServerQuestion> questions;
   if (const json::object* const wanted = object_at(result, "inputRequests")) {
     for (const auto& [key, value] : *wanted) {
       const json::object* const members = value.if_object();
       const json::object* const params =
           members == nullptr ? nullptr : object_at(*members, "params");
-      Question& question = questions.emplace_back();
+      ServerQuestion& question = questions.emplace_back();
       question.number = ++last_question_;
       if (members != nullptr) question.method = text_at(*members, "method");
-      if (params != nullptr) question.params = *params;
+      if (params != nullptr) question.params = own_copy(*params);
       if (!can_be_asked(question.method, question.params)) {
         return end(number, fail(kInvalidRequest, "The server asks for \"" + question.method +
                                                      "\", which this client has not offered"));
@@ -384,7 +389,7 @@ void ClientSession::on_input_required(Number number, json::object result) {
     }
   }
   if (questions.empty()) return next_round(number, request);
-  for (Question& question : questions) {
+  for (ServerQuestion& question : questions) {
     question.answer = [weak = weak_from_this(), number,
                        asked = question.number](Result<json::object> answer) {
       if (const auto self = weak.lock()) self->on_input(number, asked, std::move(answer));
@@ -469,7 +474,7 @@ void ClientSession::on_request(const Message& message) {
   };
   options_.on_question({.number = number,
                         .method = std::string(message.method),
-                        .params = params_of(message),
+                        .params = own_copy(params_of(message)),
                         .answer = std::move(answer)});
 }
 
@@ -494,10 +499,10 @@ void ClientSession::on_notification(const Message& message) {
     Request& request = requests_.at(found->second);
     arm(found->second, request);
     // The callback may end the request.
-    if (const auto on_progress = request.callbacks.on_progress) on_progress(params);
+    if (const auto on_progress = request.callbacks.on_progress) on_progress(own_copy(params));
     return;
   }
-  if (const auto told = options_.on_notification) told(message.method, params);
+  if (const auto told = options_.on_notification) told(message.method, own_copy(params));
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {

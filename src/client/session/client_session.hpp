@@ -25,7 +25,7 @@ namespace sluice {
 
 /// Something that the server asks the client for: `method` with `params`, such as
 /// elicitation/create.
-struct Question {
+struct ServerQuestion {
   std::uint64_t number = 0;  // of all questions of the session
   std::string method;
   json::object params;
@@ -45,7 +45,7 @@ struct ClientSessionOptions {
   std::size_t max_questions = 100;                      // unanswered
   int max_rounds = 10;                                  // of one request (MRTR)
   /// Is asked what the server asks. Empty: such a request is refused.
-  std::function<void(Question)> on_question = {};
+  std::function<void(ServerQuestion)> on_question = {};
   /// Is told the number of a question that nobody waits for any more.
   std::function<void(std::uint64_t question)> on_withdrawn = {};
   /// Is told of notifications that belong to no request.
@@ -59,7 +59,6 @@ struct RequestOptions {
   /// limit.
   Duration idle_timeout = std::chrono::seconds(60);
   Duration timeout = {};  // in total; 0: no limit
-  json::object meta = {};
 };
 
 struct RequestCallbacks {
@@ -97,7 +96,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
   /// Identifies a request. Never 0.
   using Number = std::uint64_t;
-  /// Sends a request; call after connect() is done. The session adds what `_meta` must have.
+  /// Sends a request; call after connect() is done. The session adds what `_meta` must have, and
+  /// its own progress token.
   Number begin(std::string method, json::object params, RequestOptions options,
                RequestCallbacks callbacks);
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
@@ -146,7 +146,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
   void on_text(std::string_view text);
   void on_response(const Message& message);
-  void on_input_required(Number number, json::object result);
+  void on_input_required(Number number, const json::object& result);
   void on_input(Number number, std::uint64_t question, Result<json::object> answer);
   void next_round(Number number, Request& request);
   void withdraw(const Request& request);

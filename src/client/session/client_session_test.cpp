@@ -62,7 +62,7 @@ class ClientSessionTest : public ::testing::Test {
   void open() {
     options.info = {.name = "test", .version = "1"};
     options.capabilities = {{"elicitation", {{"form", json::object()}}}, {"roots", json::object()}};
-    options.on_question = [this](Question question) { asked.push_back(std::move(question)); };
+    options.on_question = [this](ServerQuestion question) { asked.push_back(std::move(question)); };
     options.on_withdrawn = [this](std::uint64_t number) { withdrawn.push_back(number); };
     options.on_notification = [this](std::string_view method, const json::object&) {
       notified.emplace_back(method);
@@ -122,7 +122,7 @@ class ClientSessionTest : public ::testing::Test {
   OutgoingMessage last;
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;  // of calls
-  std::vector<Question> asked;
+  std::vector<ServerQuestion> asked;
   std::vector<std::uint64_t> withdrawn;
   std::vector<std::string> notified;
   std::vector<std::string> lost;

@@ -161,29 +161,34 @@ int become(const Image& image, int input, int output, int errors, pid_t parent) 
   return errno;
 }
 
-/// Returns the child's id, or -errno.
-pid_t spawn(const Image& image, int input, int output, int errors) {
+/// Returns the child's id, or -errno. `told` carries the errno of a child that fails.
+pid_t spawn(const Image& image, int input, int output, int errors, Pipe& told) {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   // No handler of this process must run in the child.
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = ::getpid();
-  volatile int failed = 0;
   // The parent's page tables are not copied, and the parent waits until the child has become
   // another program.
   const pid_t child = ::vfork();
   if (child == 0) {
-    failed = become(image, input, output, errors, parent);
+    const int failed = become(image, input, output, errors, parent);
+    [[maybe_unused]] const ssize_t written = ::write(told.write.get(), &failed, sizeof failed);
     ::_exit(127);
   }
-  const int error = child < 0 ? errno : failed;
+  const int refused = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (child > 0 && failed != 0) {
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  if (child < 0) return -refused;
+  told.write.close();
+  int failed = 0;
+  ssize_t got = 0;
+  while ((got = ::read(told.read.get(), &failed, sizeof failed)) < 0 && errno == EINTR) {
   }
-  return error != 0 ? -error : child;
+  if (got != sizeof failed) return child;
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return -failed;
 }
 
 int pidfd_of(pid_t process) {
@@ -365,8 +370,10 @@ Result<ChildProcess::Started> ChildProcess::start(EventLoop& loop, const ChildCo
   if (!output) return std::unexpected(std::move(output.error()));
   Descriptor nothing;
   if (command.discards_errors) nothing = Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  Result<Pipe> told = make_pipe();
+  if (!told) return std::unexpected(std::move(told.error()));
   const pid_t child =
-      spawn(*image, input->read.get(), output->write.get(), nothing ? nothing.get() : -1);
+      spawn(*image, input->read.get(), output->write.get(), nothing ? nothing.get() : -1, *told);
   if (child < 0) {
     const int error = -child;
     const bool is_wrong = error == ENOENT || error == EACCES || error == ENOEXEC || error == E2BIG;

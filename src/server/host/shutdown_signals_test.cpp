@@ -71,6 +71,8 @@ class TerminalAsInput {
 TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
   std::thread([] {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      // A shell may have started the tests with SIGINT ignored, as a job in the background.
+      ::signal(signal, SIG_DFL);
       {
         const ShutdownSignals signals;
         EXPECT_EQ(signals.take(), SignalRequest::none);
