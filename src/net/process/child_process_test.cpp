@@ -121,7 +121,7 @@ TEST_F(ChildProcessTest, HasNoOtherDescriptorsAndNoBlockedSignals) {
   ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
   start(script(
       "n=0; while [ $n -lt 50 ]; do [ -e /proc/$$/fd/$n ] && printf '%s ' $n; n=$((n + 1)); done; "
-      "echo; grep -E 'SigBlk|SigIgn' /proc/$$/status"));
+      "echo; exec grep -E 'SigBlk|SigIgn' /proc/self/status"));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(line(), "0 1 2 ");
   EXPECT_EQ(line(), "SigBlk:\t0000000000000000");
