@@ -108,7 +108,7 @@ TEST_F(LineLinkTest, WhatAChildHasSaidComesBeforeItsEnd) {
 TEST_F(LineLinkTest, AChildThatClosesItsOutputIsEnded) {
   open(script("exec >&-; while :; do sleep 0.01; done"));
   ASSERT_TRUE(until([this] { return lost.has_value(); }));
-  EXPECT_EQ(*lost, "the server's process is over: it was ended by SIGTERM");
+  EXPECT_THAT(*lost, HasSubstr("the server's process is over: it was ended by SIG"));
 }
 
 TEST_F(LineLinkTest, AChildThatCannotStartIsALostLink) {

@@ -150,7 +150,7 @@ TEST_F(ChildProcessTest, ThatCannotStartSaysWhy) {
 
 TEST_F(ChildProcessTest, IsAskedAndThenKilled) {
   start(script("trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done"),
-        {.after_input = 1ms, .after_term = 200ms});
+        {.after_input = 1ms, .after_term = 1s});
   EXPECT_EQ(line(), "ready");
   input.close();
   child->stop();
