@@ -17,6 +17,7 @@
 
 #include "client/link/http_link.hpp"
 #include "client/link/line_link.hpp"
+#include "client/link/websocket_link.hpp"
 #include "link.hpp"
 #include "net/http/http_reply_parser.hpp"
 #include "net/http/sse.hpp"
@@ -382,7 +383,15 @@ std::unique_ptr<ServerLink> unix_link(Served& served, EventLoop& loop) {
   return std::make_unique<LineLink>(loop, connect_unix(served.unix_path()));
 }
 
-constexpr std::array<Transport, 10> kTransports = {{
+std::unique_ptr<ServerLink> websocket_link(Served& served, EventLoop& loop) {
+  return std::make_unique<WebSocketLink>(
+      loop,
+      WebSocketLinkOptions{
+          .url = {.scheme = "ws", .host = "127.0.0.1", .port = served.port(), .target = "/ws"},
+          .headers = {{"Authorization", "Bearer " + std::string(Served::kApiKey)}}});
+}
+
+constexpr std::array<Transport, 11> kTransports = {{
     {"StreamableHttp", connect<StreamableHttp>},
     {"StreamableHttpWithoutSessions", connect<StreamableHttp>, false},
     {"HttpWithSse", connect<HttpWithSse>},
@@ -391,6 +400,7 @@ constexpr std::array<Transport, 10> kTransports = {{
     {"UnixSocket", Lines::over_unix_socket},
     {"InMemory", nullptr},
     {"HttpLink", nullptr, true, http_link},
+    {"WebSocketLink", nullptr, true, websocket_link},
     {"PipeLink", nullptr, true, pipe_link},
     {"UnixLink", nullptr, true, unix_link},
 }};

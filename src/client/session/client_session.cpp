@@ -164,13 +164,14 @@ void ClientSession::fail_to_connect(Error why) {
 // --- requests -----------------------------------------------------------------------------------
 
 ClientSession::Number ClientSession::begin(std::string method, json::object params,
-                                           RequestOptions options, RequestCallbacks callbacks) {
+                                           const RequestOptions& options,
+                                           RequestCallbacks callbacks) {
   const Number number = ++last_number_;
   const bool is_too_many = requests_.size() >= options_.max_requests;
   Request& request = requests_
                          .emplace(number, Request{.method = std::move(method),
                                                   .params = std::move(params),
-                                                  .options = std::move(options),
+                                                  .options = options,
                                                   .callbacks = std::move(callbacks)})
                          .first->second;
   if (is_lost_) {
@@ -524,8 +525,9 @@ bool ClientSession::awaits(const RequestId& id) const {
 void ClientSession::on_lost(const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   // A server may end when it does not understand the probe.
+  const bool may_be_legacy = !is_final(why.code) || why.code == kLostConnection;
   const bool is_probe = connecting_ && server_.revision->era == Era::modern &&
-                        options_.revision.empty() && link_->reopen();
+                        options_.revision.empty() && may_be_legacy && link_->reopen();
   if (is_probe) {
     for (Requests failed = std::exchange(requests_, {}); auto& [number, request] : failed) {
       disarm(request);

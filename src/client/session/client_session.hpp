@@ -98,7 +98,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   using Number = std::uint64_t;
   /// Sends a request; call after connect() is done. The session adds what `_meta` must have, and
   /// its own progress token.
-  Number begin(std::string method, json::object params, RequestOptions options,
+  Number begin(std::string method, json::object params, const RequestOptions& options,
                RequestCallbacks callbacks);
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);

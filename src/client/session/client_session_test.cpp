@@ -101,8 +101,8 @@ class ClientSessionTest : public ::testing::Test {
     ASSERT_FALSE(last.id.empty()) << last.text;
     receive(R"({"jsonrpc":"2.0","id":)" + last.id + "," + outcome + "}");
   }
-  ClientSession::Number call(RequestOptions with = {}) {
-    return session->begin("tools/call", {{"name", "tool"}}, std::move(with),
+  ClientSession::Number call(const RequestOptions& with = {}) {
+    return session->begin("tools/call", {{"name", "tool"}}, with,
                           {.on_progress =
                                [this](const json::object& params) {
                                  said.push_back("progress " + to_json(params.at("progress")));

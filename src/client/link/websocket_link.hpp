@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/session/server_link.hpp"
+#include "net/client/websocket_client.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+struct WebSocketLinkOptions {
+  Url url;                      // ws, wss, http or https
+  HttpHeaderList headers = {};  // sent with the handshake
+  WebSocketClientOptions socket = {};
+};
+
+/// Messages over a WebSocket, one in each text message. This transport is an extension of Sluice.
+class WebSocketLink final : public ServerLink {
+ public:
+  WebSocketLink(EventLoop& loop, WebSocketLinkOptions options);
+  ~WebSocketLink() override;
+  WebSocketLink(const WebSocketLink&) = delete;
+  WebSocketLink& operator=(const WebSocketLink&) = delete;
+
+  void open(Owner& owner) override;
+  /// What is sent before the connection is open waits for that. Errors: kBusy beyond
+  /// WebSocketClientOptions::max_queued, kLostConnection once the connection is over.
+  Result<void> send(OutgoingMessage message) override;
+  bool drop(const RequestId& /*id*/) override { return false; }
+  bool reopen() override;
+
+ private:
+  void connect();
+  void on_open();
+  void on_message(WebSocketOpcode kind, std::string_view text);
+  void on_end(const Error& why);
+
+  EventLoop* loop_;
+  WebSocketLinkOptions options_;
+  Owner* owner_ = nullptr;
+  std::unique_ptr<WebSocketClient> socket_;  // null before open(), and once it is over
+  std::vector<std::string> waiting_;         // until the connection is open
+  std::size_t waiting_bytes_ = 0;
+};
+
+}  // namespace sluice
