@@ -17,6 +17,7 @@
 
 #include "client/link/http_link.hpp"
 #include "client/link/line_link.hpp"
+#include "client/link/sse_link.hpp"
 #include "client/link/websocket_link.hpp"
 #include "link.hpp"
 #include "net/http/http_reply_parser.hpp"
@@ -391,7 +392,15 @@ std::unique_ptr<ServerLink> websocket_link(Served& served, EventLoop& loop) {
           .headers = {{"Authorization", "Bearer " + std::string(Served::kApiKey)}}});
 }
 
-constexpr std::array<Transport, 11> kTransports = {{
+std::unique_ptr<ServerLink> sse_link(Served& served, EventLoop& loop) {
+  return std::make_unique<SseLink>(
+      loop,
+      SseLinkOptions{
+          .url = {.scheme = "http", .host = "127.0.0.1", .port = served.port(), .target = "/sse"},
+          .headers = {{"Authorization", "Bearer " + std::string(Served::kApiKey)}}});
+}
+
+constexpr std::array<Transport, 12> kTransports = {{
     {"StreamableHttp", connect<StreamableHttp>},
     {"StreamableHttpWithoutSessions", connect<StreamableHttp>, false},
     {"HttpWithSse", connect<HttpWithSse>},
@@ -400,6 +409,7 @@ constexpr std::array<Transport, 11> kTransports = {{
     {"UnixSocket", Lines::over_unix_socket},
     {"InMemory", nullptr},
     {"HttpLink", nullptr, true, http_link},
+    {"SseLink", nullptr, true, sse_link},
     {"WebSocketLink", nullptr, true, websocket_link},
     {"PipeLink", nullptr, true, pipe_link},
     {"UnixLink", nullptr, true, unix_link},

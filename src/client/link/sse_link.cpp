@@ -1,0 +1,145 @@
+#include "client/link/sse_link.hpp"
+
+#include <utility>
+
+#include "core/text/text.hpp"
+
+namespace sluice {
+namespace {
+
+/// Where `reference` leads from `base` (RFC 3986, section 5.2, without dot segments). The error
+/// says why it must not be followed.
+Result<Url> resolve(const Url& base, std::string_view reference) {
+  if (reference.find("://") != std::string_view::npos) {
+    Result<Url> url = parse_url(reference);
+    if (!url) return url;
+    if (url->scheme != base.scheme || url->host != base.host || url->port != base.port) {
+      return fail(kLostConnection, "The server wants messages to go to another origin, " +
+                                       url->scheme + "://" + url->authority());
+    }
+    return url;
+  }
+  std::string target;
+  if (!reference.starts_with('/')) {
+    const std::string_view path = std::string_view(base.target).substr(0, base.target.find('?'));
+    target = path.substr(0, path.rfind('/') + 1);
+  } else if (reference.starts_with("//")) {
+    return fail(kLostConnection, "The server wants messages to go to another origin");
+  }
+  target.append(reference);
+  // What a request cannot carry must not become a part of its head.
+  return parse_url(base.scheme + "://" + base.authority() + target);
+}
+
+}  // namespace
+
+SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
+    : loop_(&loop),
+      options_(std::move(options)),
+      http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+
+SseLink::~SseLink() = default;
+
+void SseLink::open(Owner& owner) {
+  owner_ = &owner;
+  connect();
+}
+
+bool SseLink::reopen() {
+  if (is_over_) connect();
+  return true;
+}
+
+void SseLink::connect() {
+  is_over_ = false;
+  place_.reset();
+  events_ = std::make_shared<SseDecoder>(
+      SseDecoder::Limits{.line = options_.max_message, .event = options_.max_message});
+  HttpHeaderList headers = options_.headers;
+  headers.emplace_back("Accept", "text/event-stream");
+  stream_ = http_->send(
+      {.method = "GET", .url = options_.url, .headers = std::move(headers), .body = {}},
+      {.on_head = [this](const HttpReplyHead& head) { on_head(head); },
+       .on_body = [this](std::string_view bytes) { on_bytes(bytes); },
+       .on_complete = [this] { lose(kLostConnection, "The server has ended the event stream"); },
+       .on_failure = [this](const Error& why) { lose(kLostConnection, why.message); }});
+}
+
+void SseLink::on_head(const HttpReplyHead& head) {
+  status_ = head.status;
+  const bool is_events =
+      status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
+  if (!is_events) {
+    lose(status_ == 200 ? kLostConnection : status_,
+         "The server answers with HTTP " + std::to_string(status_) + " and no event stream");
+  }
+}
+
+void SseLink::on_bytes(std::string_view bytes) {
+  const std::weak_ptr<const bool> alive = alive_;
+  const std::shared_ptr<SseDecoder> events = events_;
+  const auto fed = events->feed(bytes, [this, &alive](const SseEvent& event) {
+    if (!alive.expired() && !is_over_) on_event(event);
+  });
+  if (!alive.expired() && !is_over_ && !fed) lose(kLostConnection, fed.error().message);
+}
+
+void SseLink::on_event(const SseEvent& event) {
+  if (event.type == "message") return owner_->on_message(event.data);
+  if (event.type != "endpoint" || place_) return;
+  Result<Url> place = resolve(options_.url, event.data);
+  if (!place) return lose(kLostConnection, place.error().message);
+  place_ = std::move(*place);
+  for (OutgoingMessage& message : std::exchange(waiting_, {})) post(std::move(message));
+}
+
+Result<void> SseLink::send(OutgoingMessage message) {
+  if (is_over_) return fail(kLostConnection, "There is no connection to the server");
+  if (posts_.size() + waiting_.size() >= kMaxPosts) {
+    return fail(kBusy, "There are " + std::to_string(kMaxPosts) + " messages to this server");
+  }
+  if (place_) {
+    post(std::move(message));
+  } else {
+    waiting_.push_back(std::move(message));
+  }
+  return {};
+}
+
+void SseLink::post(OutgoingMessage message) {
+  HttpHeaderList headers = options_.headers;
+  headers.emplace_back("Content-Type", "application/json");
+  const std::uint64_t number = ++last_number_;
+  Post& made = posts_[number];
+  made.id = std::move(message.id);
+  const auto status = std::make_shared<int>(0);
+  made.call = http_->send(
+      {.method = "POST",
+       .url = *place_,
+       .headers = std::move(headers),
+       .body = std::move(message.text)},
+      {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
+       .on_body = {},
+       .on_complete = [this, number, status] { posted(number, *status); },
+       .on_failure = [this, number](const Error&) { posted(number, kLostConnection); }});
+}
+
+void SseLink::posted(std::uint64_t number, int status) {
+  const Post post = std::move(posts_.extract(number).mapped());
+  if (status / 100 == 2 || post.id.empty()) return;
+  owner_->on_unanswered(
+      post.id,
+      {status, "The server answers with HTTP " + std::to_string(status) + " to the message", {}});
+}
+
+void SseLink::lose(int code, const std::string& why) {
+  const Error error(code, why);
+  is_over_ = true;
+  // The callback that runs may belong to one of them.
+  const HttpClient::Call stream = std::move(stream_);
+  const auto posts = std::exchange(posts_, {});
+  waiting_.clear();
+  owner_->on_lost(error);
+}
+
+}  // namespace sluice

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/session/server_link.hpp"
+#include "net/client/http_client.hpp"
+#include "net/http/sse.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+struct SseLinkOptions {
+  Url url;                      // of the event stream
+  HttpHeaderList headers = {};  // sent with each request
+  HttpClientOptions http = {};
+  std::size_t max_message = std::size_t{64} << 20U;  // of the server
+};
+
+/// Messages over HTTP with SSE (2024-11-05, Transports): the server's come as events of one stream,
+/// whose first event says where the client posts its own. That place must be of the same origin, so
+/// that nothing secret goes elsewhere. The link is lost with its stream.
+class SseLink final : public ServerLink {
+ public:
+  SseLink(EventLoop& loop, SseLinkOptions options);
+  ~SseLink() override;
+  SseLink(const SseLink&) = delete;
+  SseLink& operator=(const SseLink&) = delete;
+
+  void open(Owner& owner) override;
+  /// What is sent before the server has said where waits for that. Error: kBusy beyond kMaxPosts.
+  Result<void> send(OutgoingMessage message) override;
+  bool drop(const RequestId& /*id*/) override { return false; }
+  bool reopen() override;
+
+  static constexpr std::size_t kMaxPosts = 1000;  // under way, or that wait
+
+ private:
+  void connect();
+  void on_head(const HttpReplyHead& head);
+  void on_bytes(std::string_view bytes);
+  void on_event(const SseEvent& event);
+  void post(OutgoingMessage message);
+  void posted(std::uint64_t number, int status);
+  void lose(int code, const std::string& why);
+
+  EventLoop* loop_;
+  SseLinkOptions options_;
+  Owner* owner_ = nullptr;
+  std::shared_ptr<HttpClient> http_;
+  bool is_over_ = true;  // there is no stream
+  HttpClient::Call stream_;
+  std::shared_ptr<SseDecoder> events_;  // callbacks of the decoder may destroy this link
+  int status_ = 0;
+  std::optional<Url> place_;              // where to post; nothing before the server has said it
+  std::vector<OutgoingMessage> waiting_;  // for that
+  struct Post {
+    HttpClient::Call call;
+    RequestId id;
+  };
+  std::map<std::uint64_t, Post> posts_;
+  std::uint64_t last_number_ = 0;
+  /// Whether this exists, for callbacks.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace sluice

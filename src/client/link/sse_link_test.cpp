@@ -1,0 +1,167 @@
+#include "client/link/sse_link.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SseLinkTest : public ServerTest, protected ServerLink::Owner {
+ protected:
+  struct Asked {
+    std::string target;
+    std::string body;
+    HttpExchangePtr reply;
+  };
+
+  SseLinkTest() {
+    handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+      asked.push_back({std::string(request.path) + "?" + std::string(request.query),
+                       std::string(request.body), std::move(exchange)});
+    };
+  }
+  void TearDown() override {
+    link = nullptr;
+    asked.clear();
+    ServerTest::TearDown();
+    loop.discard_tasks();
+  }
+  void on_message(std::string_view text) override {
+    heard.emplace_back(text);
+    if (leaves) link = nullptr;
+  }
+  void on_unanswered(const RequestId& id, const Error& why) override {
+    unanswered.push_back(id + " " + why.message);
+  }
+  [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }
+  void on_lost(const Error& why) override { lost = why; }
+
+  void open() {
+    if (!server) start();
+    link = std::make_unique<SseLink>(
+        loop,
+        SseLinkOptions{
+            .url = {.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/a/sse?x=1"}});
+    link->open(*this);
+  }
+  Asked next() {
+    EXPECT_TRUE(until([this] { return !asked.empty(); }));
+    if (asked.empty()) throw std::runtime_error("no request has come");
+    Asked first = std::move(asked.front());
+    asked.erase(asked.begin());
+    return first;
+  }
+  /// Opens the link, and says where to post.
+  Asked open_to(std::string_view place) {
+    open();
+    Asked stream = next();
+    EXPECT_EQ(stream.target, "/a/sse?x=1");
+    stream.reply->start(200, "text/event-stream");
+    stream.reply->write(std::string_view("event: endpoint\ndata: " + std::string(place) + "\n\n"));
+    stream.reply->flush();
+    return stream;
+  }
+
+  std::unique_ptr<SseLink> link;
+  std::vector<Asked> asked;
+  std::vector<std::string> heard;
+  std::vector<std::string> unanswered;
+  std::optional<Error> lost;
+  bool leaves = false;
+};
+
+TEST_F(SseLinkTest, PostsWhereTheServerSays) {
+  for (const auto& [place, target] : std::vector<std::pair<std::string, std::string>>{
+           {"messages?s=1", "/a/messages?s=1"}, {"/m?s=2", "/m?s=2"}, {"", "/full?"}}) {
+    heard.clear();
+    if (!server) start();
+    Asked stream =
+        open_to(place.empty() ? "http://127.0.0.1:" + std::to_string(port) + "/full" : place);
+    ASSERT_TRUE(link->send({.text = "{}", .id = "1"}));
+    Asked post = next();
+    EXPECT_EQ(post.target, target);
+    EXPECT_EQ(post.body, "{}");
+    post.reply->reply(202, {}, {});
+    stream.reply->write(std::string_view("data: one\n\nevent: other\ndata: no\n\ndata: two\n\n"));
+    stream.reply->flush();
+    ASSERT_TRUE(until([this] { return heard.size() == 2; }));
+    EXPECT_THAT(heard, ElementsAre("one", "two"));
+    EXPECT_THAT(unanswered, IsEmpty());
+  }
+}
+
+TEST_F(SseLinkTest, WhatIsSentEarlyWaits) {
+  open();
+  ASSERT_TRUE(link->send({.text = "early"}));
+  Asked stream = next();
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+  stream.reply->start(200, "text/event-stream");
+  stream.reply->write(std::string_view("event: endpoint\ndata: m\n\n"));
+  stream.reply->flush();
+  EXPECT_EQ(next().body, "early");
+}
+
+TEST_F(SseLinkTest, NothingGoesToAnotherOrigin) {
+  for (const std::string_view place :
+       {"http://127.0.0.2/m", "https://127.0.0.1/m", "//127.0.0.1/m", "http://127.0.0.1:1/m"}) {
+    lost.reset();
+    open();
+    ASSERT_TRUE(link->send({.text = "secret"}));
+    Asked stream = next();
+    stream.reply->start(200, "text/event-stream");
+    stream.reply->write(std::string_view("event: endpoint\ndata: " + std::string(place) + "\n\n"));
+    stream.reply->flush();
+    ASSERT_TRUE(until([this] { return lost.has_value(); })) << place;
+    EXPECT_THAT(lost->message, HasSubstr("another origin"));
+    EXPECT_THAT(asked, IsEmpty());
+  }
+}
+
+TEST_F(SseLinkTest, ARefusedMessageIsUnanswered) {
+  const Asked stream = open_to("m");
+  ASSERT_TRUE(link->send({.text = "{}", .id = "7"}));
+  next().reply->reply(400, "text/plain", "no");
+  ASSERT_TRUE(until([this] { return !unanswered.empty(); }));
+  EXPECT_THAT(unanswered, ElementsAre("7 The server answers with HTTP 400 to the message"));
+}
+
+TEST_F(SseLinkTest, IsLostWithItsStreamAndOpensAnew) {
+  Asked stream = open_to("m");
+  ASSERT_TRUE(link->send({.text = "{}"}));
+  next();
+  stream.reply->finish();
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_EQ(lost->message, "The server has ended the event stream");
+  EXPECT_FALSE(link->send({.text = "{}"}));
+  lost.reset();
+  EXPECT_TRUE(link->reopen());
+  next().reply->reply(404, "text/plain", "gone");
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_EQ(lost->code, 404);
+}
+
+TEST_F(SseLinkTest, MayBeDestroyedWhereItIsHeardOf) {
+  leaves = true;
+  Asked stream = open_to("m");
+  stream.reply->write(std::string_view("data: one\n\ndata: two\n\n"));
+  stream.reply->flush();
+  ASSERT_TRUE(until([this] { return !heard.empty(); }));
+  settle();
+  EXPECT_THAT(heard, ElementsAre("one"));
+}
+
+}  // namespace
+}  // namespace sluice
