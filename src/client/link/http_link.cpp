@@ -61,6 +61,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 
   void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
     begins_session_ = begins_session;
+    is_in_session_ = !link_->session_id_.empty();
     is_initialized_ = is_initialized;
     send({.method = "POST",
           .url = link_->options_.url,
@@ -178,6 +179,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                    "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
                    {}});
     }
+    if (status_ == kNotFound && is_in_session_) {
+      link_->owner_->on_session_over(id_);
+      return end();
+    }
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
@@ -235,6 +240,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_get_ = false;
   bool is_standalone_ = false;
   bool begins_session_ = false;
+  bool is_in_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
   std::string body_;

@@ -338,6 +338,32 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   ASSERT_TRUE(hears(2));
 }
 
+TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
+  open_legacy();
+  call();
+  next().reply->reply(404, kJson, R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"gone"}})");
+  Asked initialize = next();
+  EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")"));
+  EXPECT_EQ(initialize.session, "");
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  initialize.reply->reply(200, kJson,
+                          answer(3, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                          std::span(&id, 1));
+  std::vector<std::string> bodies;
+  for (int i = 0; i < 2; ++i) {
+    Asked each = next();
+    EXPECT_EQ(each.session, "s-2");
+    bodies.push_back(each.body);
+    if (each.body.find("tools/call") != std::string::npos) {
+      each.reply->reply(200, kJson, answer(4, "{}"));
+    } else {
+      each.reply->reply(202, {}, {});
+    }
+  }
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("{}"));
+}
+
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   open_legacy();
   session = nullptr;

@@ -53,7 +53,6 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
         ends_(std::move(ends)),
         source_(ends_.input.get()),
         sink_(output().get()),
-        limits_(&limits),
         reader_(limits.max_message) {}
   ~Lines() { close(); }
   Lines(const Lines&) = delete;
@@ -215,7 +214,6 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   LineEnds ends_;
   DescriptorIo source_;
   DescriptorIo sink_;
-  const LineLinkLimits* limits_;
   LineReader reader_;
   Side input_side_{*this};
   Side output_side_{*this};

@@ -34,9 +34,7 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
 }  // namespace
 
 SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
-    : loop_(&loop),
-      options_(std::move(options)),
-      http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+    : options_(std::move(options)), http_(std::make_shared<HttpClient>(loop, options_.http)) {}
 
 SseLink::~SseLink() = default;
 

@@ -51,7 +51,6 @@ class SseLink final : public ServerLink {
   void posted(std::uint64_t number, int status);
   void lose(int code, const std::string& why);
 
-  EventLoop* loop_;
   SseLinkOptions options_;
   Owner* owner_ = nullptr;
   std::shared_ptr<HttpClient> http_;

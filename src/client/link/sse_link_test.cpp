@@ -45,6 +45,7 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
   void on_unanswered(const RequestId& id, const Error& why) override {
     unanswered.push_back(id + " " + why.message);
   }
+  void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }
   void on_lost(const Error& why) override { lost = why; }
 

@@ -22,6 +22,7 @@ class WebSocketLinkTest : public ::testing::Test, protected ServerLink::Owner {
  protected:
   void on_message(std::string_view text) override { heard.emplace_back(text); }
   void on_unanswered(const RequestId& /*id*/, const Error& /*why*/) override {}
+  void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return false; }
   void on_lost(const Error& why) override { lost = why; }
 

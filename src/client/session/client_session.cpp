@@ -154,10 +154,47 @@ void ClientSession::on_initialized(Result<json::object> answer) {
 
 void ClientSession::connected(const Revision& revision, json::object about) {
   server_ = {.revision = &revision, .about = std::move(about)};
+  if (is_renewing_) return renewed({});
   if (const auto done = std::exchange(connecting_, {})) done(server_);
 }
 
+void ClientSession::on_session_over(const RequestId& id) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const auto found = by_id_.find(number_of(id));
+  if (found == by_id_.end()) return;
+  const Number number = found->second;
+  Request& request = requests_.at(number);
+  if (request.was_held || request.method == "initialize") {
+    return end(number, fail(kNotFound, "The server has forgotten the session again"));
+  }
+  by_id_.erase(std::exchange(request.id, 0));
+  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  request.was_held = true;
+  held_.push_back(number);
+  if (std::exchange(is_renewing_, true)) return;
+  initialize(*server_.revision);
+}
+
+/// Sends what has waited for the new session, or says why there is none.
+void ClientSession::renewed(const Result<void>& outcome) {
+  is_renewing_ = false;
+  for (const Number number : std::exchange(held_, {})) {
+    const auto found = requests_.find(number);
+    if (found == requests_.end()) continue;
+    Request& request = found->second;
+    if (!outcome) {
+      end_later(number, outcome.error());
+    } else if (Result<void> sent = send_round(number, request, request.params); !sent) {
+      end_later(number, std::move(sent.error()));
+    } else {
+      arm(number, request);
+    }
+  }
+  if (outcome && options_.on_renewed) options_.on_renewed();
+}
+
 void ClientSession::fail_to_connect(Error why) {
+  if (is_renewing_) return renewed(std::unexpected(std::move(why)));
   if (const auto done = std::exchange(connecting_, {})) done(std::unexpected(std::move(why)));
 }
 
@@ -181,10 +218,19 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                        "There are " + std::to_string(options_.max_requests) +
                            " unanswered requests to this server",
                        {}});
-  } else if (Result<void> sent = send_round(number, request, request.params); !sent) {
-    end_later(number, std::move(sent.error()));
   } else {
-    arm(number, request);
+    const bool waits = is_renewing_ && request.method != "initialize";
+    const Result<void> sent = waits ? Result<void>() : send_round(number, request, request.params);
+    if (!sent) {
+      end_later(number, sent.error());
+      return number;
+    }
+    if (waits) {
+      held_.push_back(number);
+      request.was_held = true;
+    } else {
+      arm(number, request);
+    }
     if (request.options.timeout > Duration()) {
       request.timer = loop_->schedule_at(loop_->clock().now() + request.options.timeout,
                                          [weak = weak_from_this(), number] {
@@ -510,7 +556,9 @@ void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const auto found = by_id_.find(number_of(id));
   if (found == by_id_.end()) return;
-  if (!connecting_ || !is_final(why.code)) return end(found->second, std::unexpected(why));
+  const bool is_connecting =
+      connecting_ || (is_renewing_ && requests_.at(found->second).method == "initialize");
+  if (!is_connecting || !is_final(why.code)) return end(found->second, std::unexpected(why));
   // Nothing else that is sent to this server would be answered.
   disarm(requests_.at(found->second));
   requests_.erase(found->second);

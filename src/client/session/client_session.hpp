@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/session/server_link.hpp"
 #include "core/clock.hpp"
@@ -50,6 +51,9 @@ struct ClientSessionOptions {
   std::function<void(std::uint64_t question)> on_withdrawn = {};
   /// Is told of notifications that belong to no request.
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
+  /// Is told that the server had forgotten the session, and that there is a new one. What the
+  /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
+  std::function<void()> on_renewed = {};
   /// Is told, once, that the link is over. All requests have failed before.
   std::function<void(const Error&)> on_lost = {};
 };
@@ -114,6 +118,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
     RequestCallbacks callbacks;
     std::int64_t id = 0;    // of the current round; 0 while the client is asked for input
     int rounds = 0;         // that have ended
+    bool was_held = false;  // for a new session
     json::object inputs{};  // the answers of this round
     std::map<std::uint64_t, std::string> open_inputs{};  // its unanswered questions, and their keys
     Executor::TimerId idle_timer = 0;
@@ -124,6 +129,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   // ServerLink::Owner
   void on_message(std::string_view text) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
+  void on_session_over(const RequestId& id) override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
 
@@ -132,6 +138,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void initialize(const Revision& revision);
   void on_initialized(Result<json::object> answer);
   void connected(const Revision& revision, json::object about);
+  void renewed(const Result<void>& outcome);
   void fail_to_connect(Error why);
 
   Result<void> send_round(Number number, Request& request, json::object params);
@@ -161,6 +168,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   ServerDescription server_;
   std::function<void(Result<ServerDescription>)> connecting_;  // empty once that is done
   bool is_lost_ = false;
+  bool is_renewing_ = false;  // the session is being replaced
+  std::vector<Number> held_;  // requests that wait for the new session
   bool has_probed_ = false;
   Number last_number_ = 0;
   std::int64_t last_id_ = 0;

@@ -430,6 +430,54 @@ TEST_F(ClientSessionTest, ALostLinkEndsAllRequests) {
   EXPECT_EQ(loop.timers(), 0U);
 }
 
+TEST_F(ClientSessionTest, AForgottenSessionIsReplacedOnceAndWhatWasRefusedIsSentAgain) {
+  int renewed = 0;
+  options.on_renewed = [&] { ++renewed; };
+  open_legacy();
+  call();
+  call();
+  const auto third = call();
+  for (int i = 0; i < 3; ++i) take();
+  wire.owner->on_session_over("2");
+  EXPECT_THAT(take(), HasSubstr(R"("id":5,"method":"initialize")"));
+  wire.owner->on_session_over("3");
+  wire.owner->on_session_over("4");
+  call();
+  session->cancel(third);
+  EXPECT_EQ(take(), "nothing") << "all wait for the new session";
+  receive(
+      R"({"jsonrpc":"2.0","id":5,"result":{"protocolVersion":"2025-11-25","capabilities":{}}})");
+  EXPECT_EQ(renewed, 1);
+  EXPECT_THAT(take(), HasSubstr("notifications/initialized"));
+  for (const std::string id : {"6", "7", "8"}) {
+    take();
+    EXPECT_EQ(last.id, id);
+  }
+  EXPECT_EQ(take(), "nothing");
+  receive(R"({"jsonrpc":"2.0","id":6,"result":{"a":1}})");
+  wire.owner->on_session_over("7");
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})", "404 The server has forgotten the session again"));
+  EXPECT_EQ(take(), "nothing");
+}
+
+TEST_F(ClientSessionTest, ASessionThatCannotBeReplacedFailsItsRequests) {
+  open_legacy();
+  call();
+  take();
+  wire.owner->on_session_over("2");
+  reply(R"("error":{"code":-31010,"message":"full"})");
+  loop.run();
+  EXPECT_THAT(said, ElementsAre("-31010 full"));
+  call();
+  take();
+  wire.owner->on_session_over("4");
+  take();
+  wire.owner->on_unanswered(last.id, {503, "down", {}});
+  loop.run();
+  EXPECT_THAT(said, ElementsAre("-31010 full", "503 down"));
+  EXPECT_EQ(session->unanswered(), 0U);
+}
+
 TEST_F(ClientSessionTest, TellsOfNotifications) {
   open_modern();
   receive(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");

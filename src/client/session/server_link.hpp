@@ -32,6 +32,9 @@ class ServerLink {
     virtual void on_message(std::string_view text) = 0;
     /// The request will not be answered any more, although the link still works.
     virtual void on_unanswered(const RequestId& id, const Error& why) = 0;
+    /// The server does not know the session any more, so the request was not carried out
+    /// (2025-11-25, Session Management: 404).
+    virtual void on_session_over(const RequestId& id) = 0;
     /// Whether the request is unanswered, and somebody waits for the answer.
     [[nodiscard]] virtual bool awaits(const RequestId& id) const = 0;
     /// The link is over. Nothing follows.
