@@ -319,6 +319,19 @@ Result<std::vector<ParameterHeader>> find_parameter_headers(const json::value& i
   return AnnotationFinder().find(input_schema);
 }
 
+std::vector<std::pair<std::string, std::string>> write_parameter_headers(
+    const std::vector<ParameterHeader>& parameters, const json::object& arguments) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (const ParameterHeader& parameter : parameters) {
+    const json::value* const value = value_at(arguments, parameter.path);
+    if (value == nullptr || value->is_structured()) continue;
+    fields.emplace_back(parameter.field,
+                        encode_header_value(value->is_string() ? std::string(value->get_string())
+                                                               : to_json(*value)));
+  }
+  return fields;
+}
+
 Result<void> check_parameter_headers(const std::vector<ParameterHeader>& parameters,
                                      const json::object& arguments,
                                      const MirroredHeaders& headers) {

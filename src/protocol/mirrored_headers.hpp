@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -74,6 +75,10 @@ struct ParameterHeader {
 /// which annotation breaks which rule: names must be unique tokens; parameters must be strings,
 /// integers or booleans (or null) and reachable through `properties` alone.
 Result<std::vector<ParameterHeader>> find_parameter_headers(const json::value& input_schema);
+
+/// The header fields, by name and encoded value, that mirror `arguments` in a client's request.
+std::vector<std::pair<std::string, std::string>> write_parameter_headers(
+    const std::vector<ParameterHeader>& parameters, const json::object& arguments);
 
 /// Checks that the header fields mirror `arguments`. A parameter that is present and not null must
 /// have a field with its value; any other parameter must have no field. Values whose type the

@@ -17,8 +17,6 @@ namespace {
 
 /// The longest session id that is kept.
 constexpr std::size_t kMaxSessionId = 1024;
-/// How long the end of a session may take to be told.
-constexpr Duration kFarewell = std::chrono::seconds(2);
 /// How much of a reply that is no message is quoted.
 constexpr std::size_t kQuoted = 200;
 
@@ -186,7 +184,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
-      if (const auto error = error_of(*members); error && !members->contains("id")) {
+      // 405 speaks of the transport, whatever else it says.
+      if (const auto error = error_of(*members);
+          error && !members->contains("id") && status_ != kMethodNotAllowed) {
         return fail(*error);
       }
       link_->owner_->on_message(body_);
@@ -256,14 +256,32 @@ HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
       http_(std::make_shared<HttpClient>(loop, options_.http)) {}
 
 HttpLink::~HttpLink() {
+  close([] {});
+}
+
+void HttpLink::close(std::function<void()> done) {
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
-  if (session_id_.empty()) return;
-  http_->send_aside({.method = "DELETE",
-                     .url = options_.url,
-                     .headers = headers_for({.text = {}, .revision = revision_}),
-                     .body = {}});
-  // Lives until the request has been sent.
-  loop_->schedule_at(loop_->clock().now() + kFarewell, [http = http_] {});
+  if (session_id_.empty()) return done();
+  HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
+  session_id_.clear();
+  /// Lives until the server has answered, or for kFarewell.
+  struct Farewell {
+    std::shared_ptr<HttpClient> http;
+    std::function<void()> done;
+    HttpClient::Call call = {};
+    void end() {
+      call.drop();
+      if (const auto told = std::exchange(done, {})) told();
+    }
+  };
+  const auto farewell = std::make_shared<Farewell>(http_, std::move(done));
+  const auto end = [farewell] { farewell->end(); };
+  farewell->call = http_->send(
+      {.method = "DELETE", .url = options_.url, .headers = std::move(headers), .body = {}},
+      {.on_head = {}, .on_body = {}, .on_complete = end, .on_failure = [end](const Error&) {
+         end();
+       }});
+  loop_->schedule_at(loop_->clock().now() + kFarewell, end);
 }
 
 Result<void> HttpLink::send(OutgoingMessage message) {
@@ -305,6 +323,7 @@ HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
   if (message.revision != nullptr && message.revision->routing_headers && !message.method.empty()) {
     headers.emplace_back("Mcp-Method", message.method);
     if (!message.name.empty()) headers.emplace_back("Mcp-Name", encode_header_value(message.name));
+    for (const auto& field : message.headers) headers.push_back(field);
   }
   return headers;
 }

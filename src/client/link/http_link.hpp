@@ -45,12 +45,16 @@ class HttpLink final : public ServerLink {
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
   bool reopen() override { return true; }
+  [[nodiscard]] bool carries_headers() const override { return true; }
+  /// Waits for the reply to the DELETE, at most kFarewell.
+  void close(std::function<void()> done) override;
 
   /// Whether the stream of a legacy session is open. Nothing waits for that: a server may send the
   /// head of that reply late, or have no such stream. What changes before is not told.
   [[nodiscard]] bool is_listening() const { return is_listening_; }
 
   static constexpr std::size_t kMaxPosts = 4096;  // under way
+  static constexpr Duration kFarewell = std::chrono::seconds(2);
 
  private:
   /// A POST and what becomes of its reply, or the GET of the standalone stream.

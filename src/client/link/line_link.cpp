@@ -91,6 +91,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     write_later();
   }
 
+  /// The process, which is nobody's then.
+  std::optional<ChildProcess> take_process() { return std::exchange(ends_.process, {}); }
+
   /// Ends the connection, and the process with it. Nobody is told.
   void close() {
     if (std::exchange(is_open_, false)) {
@@ -234,6 +237,16 @@ LineLink::~LineLink() {
   if (lines_ == nullptr) return;
   lines_->tell(nullptr);
   lines_->close();
+}
+
+void LineLink::close(std::function<void()> done) {
+  std::optional<ChildProcess> process = lines_ == nullptr ? std::nullopt : lines_->take_process();
+  if (!process) return done();
+  const auto kept = std::make_shared<ChildProcess>(*std::move(process));
+  kept->on_exit([kept, done = std::move(done)](ExitStatus) { done(); });
+  lines_->tell(nullptr);
+  lines_->close();
+  kept->stop();
 }
 
 void LineLink::open(Owner& owner) {

@@ -47,6 +47,8 @@ class LineLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   bool reopen() override;
+  /// Waits for the end of the child.
+  void close(std::function<void()> done) override;
 
  private:
   class Lines;

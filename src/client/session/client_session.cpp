@@ -17,6 +17,9 @@
 namespace sluice {
 namespace {
 
+/// The pages of tools/list that are read for a call whose header fields were wrong.
+constexpr int kMaxToolPages = 100;
+
 /// A copy that outlives its message. A plain copy would use the memory of the parser too.
 json::object own_copy(const json::object& of) {
   return {of, json::storage_ptr()};
@@ -76,7 +79,10 @@ void ClientSession::connect(std::function<void(Result<ServerDescription>)> done)
       options_.revision.empty() ? nullptr : find_revision(options_.revision);
   if (!options_.revision.empty() && pinned == nullptr) {
     loop_->post([self = shared_from_this()] {
-      self->fail_to_connect(unsupported_revision(self->options_.revision));
+      self->fail_to_connect({kUnsupportedProtocolVersion,
+                             "This client does not speak revision \"" + self->options_.revision +
+                                 "\", but " + revisions_json(),
+                             {}});
     });
     return;
   }
@@ -115,7 +121,11 @@ void ClientSession::on_discovered(const Revision& asked, Result<json::object> an
     }
     return fail_to_connect(error);
   }
-  if (!options_.revision.empty()) return fail_to_connect(error);
+  if (!options_.revision.empty()) {
+    // It need not be asked first, so a server that does not know the question may know the rest.
+    const bool is_no_answer = error.code == kTimedOut || is_final(error.code);
+    return is_no_answer ? fail_to_connect(error) : connected(asked, {});
+  }
   // Whatever else it says, it does not know the question: it is a legacy server, or it has died of
   // the question.
   if (!link_->reopen()) return fail_to_connect(error);
@@ -273,12 +283,22 @@ Result<void> ClientSession::send(json::object message, json::object params, std:
   }
   const auto mirrored = mirrored_parameter(method);
   std::string name(mirrored ? text_at(params, *mirrored) : std::string_view());
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (method == "tools/call" && mirrors_parameters()) {
+    const json::object* const arguments = object_at(params, "arguments");
+    if (arguments != nullptr) headers = tool_headers_.of_call(name, *arguments);
+  }
   if (!params.empty()) message["params"] = std::move(params);
   return link_->send({.text = to_json(message),
                       .id = std::move(id),
                       .method = std::move(method),
                       .name = std::move(name),
-                      .revision = &revision});
+                      .revision = &revision,
+                      .headers = std::move(headers)});
+}
+
+bool ClientSession::mirrors_parameters() const {
+  return server_.revision->routing_headers && link_->carries_headers();
 }
 
 void ClientSession::arm(Number number, Request& request) {
@@ -311,6 +331,15 @@ void ClientSession::cancel(Number number) {
   requests_.erase(found);
   tell_cancelled(request, "nobody waits for the answer");
   withdraw(request);
+}
+
+void ClientSession::close(std::function<void()> done) {
+  for (auto& [number, request] : requests_) disarm(request);
+  requests_.clear();
+  by_id_.clear();
+  asked_.clear();
+  connecting_ = {};
+  link_->close(std::move(done));
 }
 
 void ClientSession::tell_cancelled(const Request& request, std::string_view reason) {
@@ -391,7 +420,16 @@ void ClientSession::on_response(const Message& message) {
     return;
   }
   const Number number = found->second;
-  if (auto error = error_of(*message.body)) return end(number, std::unexpected(*std::move(error)));
+  Request& request = requests_.at(number);
+  if (auto error = error_of(*message.body)) {
+    const bool may_have_changed = error->code == kHeaderMismatch &&
+                                  request.method == "tools/call" && mirrors_parameters() &&
+                                  !std::exchange(request.was_refreshed, true);
+    if (!may_have_changed) return end(number, std::unexpected(*std::move(error)));
+    by_id_.erase(std::exchange(request.id, 0));
+    if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+    return refresh_tools(number, *error, {}, 0);
+  }
   const json::object* const result = object_at(*message.body, "result");
   if (result == nullptr) {
     return end(number, fail(kInternalError, "The server's answer has no object as its result"));
@@ -399,7 +437,29 @@ void ClientSession::on_response(const Message& message) {
   if (server_.revision->result_type && text_at(*result, "resultType") == "input_required") {
     return on_input_required(number, *result);
   }
-  end(number, own_copy(*result));
+  json::object answer = own_copy(*result);
+  if (request.method == "tools/list" && mirrors_parameters()) tool_headers_.learn(answer);
+  end(number, std::move(answer));
+}
+
+void ClientSession::refresh_tools(Number number, const Error& why, std::string cursor, int pages) {
+  json::object params;
+  if (!cursor.empty()) params["cursor"] = cursor;
+  begin("tools/list", std::move(params), {},
+        {.on_progress = {}, .on_answer = [this, number, why, pages](Result<json::object> answer) {
+           const auto found = requests_.find(number);
+           if (found == requests_.end()) return;
+           if (!answer) return end(number, std::unexpected(why));
+           const std::string_view next = text_at(*answer, "nextCursor");
+           if (!next.empty() && pages + 1 < kMaxToolPages) {
+             return refresh_tools(number, why, std::string(next), pages + 1);
+           }
+           Request& request = found->second;
+           if (Result<void> sent = send_round(number, request, request.params); !sent) {
+             return end(number, std::unexpected(std::move(sent.error())));
+           }
+           arm(number, request);
+         }});
 }
 
 /// The server needs answers before it goes on (2026-07-28, Multi Round-Trip Requests).

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/session/server_link.hpp"
+#include "client/session/tool_headers.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
@@ -38,7 +39,8 @@ struct ClientSessionOptions {
   ClientInfo info = {.name = "sluice", .version = "0"};
   json::object capabilities = {};  // a ClientCapabilities object
   /// The revision to speak. Empty: whatever the server speaks, which a probe finds out (2026-07-28,
-  /// Versioning, Backward Compatibility).
+  /// Versioning, Backward Compatibility). A server of a given modern revision need not know
+  /// server/discover.
   std::string revision = {};
   Duration probe_timeout = std::chrono::seconds(5);     // a server that is silent is a legacy one
   Duration connect_timeout = std::chrono::seconds(30);  // for `initialize`
@@ -107,6 +109,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);
   Result<void> notify(std::string_view method, json::object params);
+  /// Drops all requests without answers, and ends the link as ServerLink::close() does. No other
+  /// function may be called afterwards; the session may be destroyed once `done` is called.
+  void close(std::function<void()> done);
 
   [[nodiscard]] std::size_t unanswered() const { return requests_.size(); }
 
@@ -116,10 +121,11 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
     json::object params;  // of the first round
     RequestOptions options;
     RequestCallbacks callbacks;
-    std::int64_t id = 0;    // of the current round; 0 while the client is asked for input
-    int rounds = 0;         // that have ended
-    bool was_held = false;  // for a new session
-    json::object inputs{};  // the answers of this round
+    std::int64_t id = 0;         // of the current round; 0 while the client is asked for input
+    int rounds = 0;              // that have ended
+    bool was_held = false;       // for a new session
+    bool was_refreshed = false;  // the tools have been listed again for it
+    json::object inputs{};       // the answers of this round
     std::map<std::uint64_t, std::string> open_inputs{};  // its unanswered questions, and their keys
     Executor::TimerId idle_timer = 0;
     Executor::TimerId timer = 0;
@@ -143,6 +149,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
   Result<void> send_round(Number number, Request& request, json::object params);
   Result<void> send(json::object message, json::object params, std::string method, RequestId id);
+  /// Whether the header fields of a call mirror parameters.
+  [[nodiscard]] bool mirrors_parameters() const;
   void arm(Number number, Request& request);
   void disarm(Request& request);
   void give_up(Number number, const char* what);
@@ -153,6 +161,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
   void on_text(std::string_view text);
   void on_response(const Message& message);
+  /// Lists the tools again, from `cursor` on, and then sends the call again. If that fails, the
+  /// call fails with `why`.
+  void refresh_tools(Number number, const Error& why, std::string cursor, int pages);
   void on_input_required(Number number, const json::object& result);
   void on_input(Number number, std::uint64_t question, Result<json::object> answer);
   void next_round(Number number, Request& request);
@@ -177,6 +188,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::map<std::int64_t, Number> by_id_;      // of the current rounds
   std::map<RequestId, std::uint64_t> asked_;  // requests of the server that are unanswered
   std::uint64_t last_question_ = 0;
+  ToolHeaders tool_headers_;
   MessageParser parser_;
   LogLimit logged_faults_;  // of messages of the server
   std::unique_ptr<ServerLink> link_;

@@ -31,6 +31,7 @@ struct Wire {
   std::deque<OutgoingMessage> sent;
   std::vector<RequestId> dropped;
   bool drops_by_transport = false;
+  bool carries_headers = false;
   bool can_reopen = true;
   int reopened = 0;
   std::optional<Error> full;
@@ -48,6 +49,7 @@ class FakeLink final : public ServerLink {
     wire_->dropped.push_back(id);
     return wire_->drops_by_transport;
   }
+  [[nodiscard]] bool carries_headers() const override { return wire_->carries_headers; }
   bool reopen() override {
     if (wire_->can_reopen) ++wire_->reopened;
     return wire_->can_reopen;
@@ -200,8 +202,15 @@ TEST_F(ClientSessionTest, ARevisionThatBothKnowIsTriedOnce) {
 TEST_F(ClientSessionTest, APinnedRevisionIsTheOnlyOne) {
   options.revision = "2026-07-28";
   open();
-  reply(R"("error":{"code":-32601,"message":"?"})");
+  reply(R"("error":{"code":-32022,"message":"?"})");
   ASSERT_TRUE(connected && !*connected);
+
+  // It need not know the question.
+  connected.reset();
+  open();
+  reply(R"("error":{"code":-32601,"message":"?"})");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2026-07-28");
 
   connected.reset();
   options.revision = "2025-06-18";
@@ -216,6 +225,7 @@ TEST_F(ClientSessionTest, APinnedRevisionIsTheOnlyOne) {
   open();
   ASSERT_TRUE(connected && !*connected);
   EXPECT_EQ(connected->error().code, kUnsupportedProtocolVersion);
+  EXPECT_THAT(connected->error().message, HasSubstr("does not speak revision \"1999-01-01\""));
 }
 
 TEST_F(ClientSessionTest, AnswersGoToTheirRequestsBehindTheirProgress) {
@@ -496,6 +506,39 @@ TEST_F(ClientSessionTest, MayBeDestroyedInEachCallback) {
   session->begin("tools/call", {}, {}, {.on_answer = [this](auto) { session.reset(); }});
   receive(R"({"jsonrpc":"2.0","id":3,"result":{}})");
   EXPECT_EQ(session, nullptr);
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, ListsTheToolsAgainWhenHeaderFieldsAreWrong) {
+  wire.carries_headers = true;
+  open_modern();
+  session->begin("tools/call", {{"name", "tool"}, {"arguments", {{"region", "eu"}}}}, {},
+                 {.on_answer = [this](Result<json::object> answer) {
+                   said.push_back(answer ? "answered" : answer.error().message);
+                 }});
+  const std::string mismatch = R"("error":{"code":-32020,"message":"Mcp-Param-Region is missing"})";
+  reply(mismatch);
+  EXPECT_THAT(last.headers, IsEmpty());
+  reply(R"("result":{"tools":[],"nextCursor":"2"})");
+  EXPECT_EQ(last.method, "tools/list");
+  reply(R"("result":{"tools":[{"name":"tool","inputSchema":{"type":"object","properties":{)"
+        R"("region":{"type":"string","x-mcp-header":"Region"}}}}]})");
+  EXPECT_THAT(last.text, HasSubstr(R"("cursor":"2")"));
+  reply(R"("result":{"content":[]})");
+  EXPECT_EQ(last.method, "tools/call");
+  EXPECT_THAT(last.headers, ElementsAre(::testing::Pair("Mcp-Param-Region", "eu")));
+  EXPECT_THAT(said, ElementsAre("answered"));
+
+  // Only once for a call.
+  said.clear();
+  session->begin("tools/call", {{"name", "other"}}, {},
+                 {.on_answer = [this](Result<json::object> answer) {
+                   said.push_back(answer ? "answered" : answer.error().message);
+                 }});
+  reply(mismatch);
+  reply(R"("result":{"tools":[]})");
+  reply(mismatch);
+  EXPECT_THAT(said, ElementsAre("Mcp-Param-Region is missing"));
   EXPECT_EQ(loop.timers(), 0U);
 }
 

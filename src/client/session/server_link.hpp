@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "protocol/revision.hpp"
@@ -19,6 +22,8 @@ struct OutgoingMessage {
   std::string method = {};             // empty: a response
   std::string name = {};               // of the tool, prompt or resource that is asked for
   const Revision* revision = nullptr;  // that the message is written in
+  /// Header fields that mirror parameters of a tool; for links that carry header fields.
+  std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 /// The client's way to one server and back: a transport, without the meaning of messages. Belongs
@@ -52,6 +57,12 @@ class ServerLink {
   /// Begins anew after a server that did not understand the probe, with its process or connection
   /// if those are over. Returns false if that is not possible.
   virtual bool reopen() = 0;
+  /// Whether messages have header fields.
+  [[nodiscard]] virtual bool carries_headers() const { return false; }
+  /// Ends in the orderly way of the transport, where that takes time: a child process, a session
+  /// over HTTP. From now on the owner is not told, and need not exist. Calls `done` once, at once
+  /// or later, within seconds. Call last; the link may be destroyed then.
+  virtual void close(std::function<void()> done) { done(); }
 };
 
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include "json/json.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/revision.hpp"
+#include "protocol/tool_result.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/api/server_state.hpp"
 #include "server/testing/in_memory_server.hpp"
@@ -63,22 +64,11 @@ json::object dismiss() {
 }
 
 bool Reply::failed() const {
-  if (error) return true;
-  const json::value* const is_error = find(result, "isError");
-  return is_error != nullptr && is_error->is_bool() && is_error->get_bool();
+  return error || is_tool_error(result);
 }
 
 std::string Reply::text() const {
-  if (error) return error->message;
-  std::string out;
-  const json::value* const content = find(result, "content");
-  if (content == nullptr || !content->is_array()) return out;
-  for (const json::value& block : content->get_array()) {
-    if (!block.is_object() || text_at(block.get_object(), "type") != "text") continue;
-    if (!out.empty()) out.push_back('\n');
-    out.append(text_at(block.get_object(), "text"));
-  }
-  return out;
+  return error ? error->message : text_of_tool_result(result);
 }
 
 std::string Reply::partial_text() const {
@@ -86,9 +76,7 @@ std::string Reply::partial_text() const {
 }
 
 const json::value& Reply::structured() const {
-  static const json::value none;
-  const json::value* const content = find(result, "structuredContent");
-  return content == nullptr ? none : *content;
+  return structured_of_tool_result(result);
 }
 
 const json::value& Reply::checked() const {

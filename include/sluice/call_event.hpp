@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sluice/json.hpp"
+
+namespace sluice {
+
+/// What a server says of a call that is under way (notifications/progress).
+struct CallEvent {
+  std::string message = {};          // text; a piece of the tool's output, if the tool streams
+  double progress = 0;               // grows from event to event
+  std::optional<double> total = {};  // of the progress, if known
+  json::object params = {};          // the whole notification
+  std::uint64_t dropped = 0;         // events that were dropped just before this one
+};
+
+}  // namespace sluice

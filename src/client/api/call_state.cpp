@@ -1,0 +1,171 @@
+#include "client/api/call_state.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "json/members.hpp"
+
+namespace sluice::detail {
+namespace {
+
+double number_at(const json::object& params, std::string_view key) {
+  const json::value* const value = params.if_contains(key);
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+CallEvent event_of(json::object params) {
+  CallEvent event{.message = std::string(text_at(params, "message")),
+                  .progress = number_at(params, "progress")};
+  if (params.contains("total")) event.total = number_at(params, "total");
+  event.params = std::move(params);
+  return event;
+}
+
+}  // namespace
+
+void ClientCall::State::add(json::object progress) {
+  CallEvent event = event_of(std::move(progress));
+  std::unique_lock lock(mutex_);
+  if (has_ended_) return;
+  if (next_) {
+    auto done = std::exchange(next_, {});
+    is_awaited_ = false;
+    lock.unlock();
+    return done(std::move(event));
+  }
+  events_.push_back(std::move(event));
+  if (events_.size() > std::max<std::size_t>(max_events_, 1)) {
+    const std::uint64_t dropped = events_.front().dropped + 1;
+    events_.pop_front();
+    events_.front().dropped += dropped;
+  }
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void ClientCall::State::end(Outcome outcome) {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(has_ended_, true)) return;
+  const auto give_up = std::exchange(give_up_, {});
+  auto next = std::exchange(next_, {});
+  auto result = std::exchange(result_, {});
+  if (!result) outcome_ = std::move(outcome);
+  lock.unlock();
+  changed_.notify_all();
+  if (next) next(std::nullopt);
+  if (result) result(std::move(outcome));
+}
+
+void ClientCall::State::cancel() {
+  std::unique_lock lock(mutex_);
+  const auto give_up = std::exchange(give_up_, {});
+  lock.unlock();
+  if (!give_up) return;
+  give_up();
+  end(std::unexpected(Error{kCancelled, "The call was cancelled", {}}));
+}
+
+void ClientCall::State::cancel_on(const std::stop_token& stop) {
+  stop_.emplace(stop, [this] { cancel(); });
+}
+
+void ClientCall::State::require_other_thread() const {
+  if (on_loop_thread_()) {
+    throw std::logic_error("a callback of a client must not wait for the client");
+  }
+}
+
+bool ClientCall::State::take(std::optional<CallEvent>& event) {
+  if (events_.empty()) return has_ended_;
+  event = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+std::optional<CallEvent> ClientCall::State::next() {
+  require_other_thread();
+  std::optional<CallEvent> event;
+  std::unique_lock lock(mutex_);
+  if (is_awaited_) throw std::logic_error("somebody waits for the next event already");
+  is_awaited_ = true;
+  changed_.wait(lock, [this, &event] { return take(event); });
+  is_awaited_ = false;
+  return event;
+}
+
+void ClientCall::State::on_next(std::move_only_function<void(std::optional<CallEvent>)> done) {
+  std::optional<CallEvent> event;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_awaited_) throw std::logic_error("somebody waits for the next event already");
+    if (!take(event)) {
+      is_awaited_ = true;
+      next_ = std::move(done);
+      return;
+    }
+  }
+  done(std::move(event));
+}
+
+json::object ClientCall::State::result() {
+  require_other_thread();
+  std::unique_lock lock(mutex_);
+  if (std::exchange(is_taken_, true)) throw std::logic_error("result() was called before");
+  changed_.wait(lock, [this] { return has_ended_; });
+  Outcome outcome = *std::exchange(outcome_, std::nullopt);
+  lock.unlock();
+  if (!outcome) throw Error(std::move(outcome.error()));
+  return *std::move(outcome);
+}
+
+void ClientCall::State::on_result(std::move_only_function<void(Outcome)> done) {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(is_taken_, true)) throw std::logic_error("result() was called before");
+  if (!has_ended_) {
+    result_ = std::move(done);
+    return;
+  }
+  Outcome outcome = *std::exchange(outcome_, std::nullopt);
+  lock.unlock();
+  done(std::move(outcome));
+}
+
+bool ClientCall::State::is_ready() const {
+  const std::lock_guard lock(mutex_);
+  return has_ended_;
+}
+
+// --- ClientCall ---------------------------------------------------------------------------------
+
+ClientCall::~ClientCall() {
+  if (state_ != nullptr) state_->cancel();
+}
+
+ClientCall& ClientCall::operator=(ClientCall&& other) noexcept {
+  // `other` cancels what this was.
+  std::swap(connection_, other.connection_);
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+std::optional<CallEvent> ClientCall::next() {
+  return state_->next();
+}
+json::object ClientCall::result() {
+  return state_->result();
+}
+void ClientCall::on_next(std::move_only_function<void(std::optional<CallEvent>)> done) {
+  state_->on_next(std::move(done));
+}
+void ClientCall::on_result(std::move_only_function<void(Outcome)> done) {
+  state_->on_result(std::move(done));
+}
+bool ClientCall::is_ready() const {
+  return state_->is_ready();
+}
+void ClientCall::cancel() {
+  state_->cancel();
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "json/json.hpp"
+#include "sluice/detail/client_call.hpp"
+
+namespace sluice::detail {
+
+/// A request of a client between its two threads: the loop puts in, the user takes out.
+/// Thread-safe.
+class ClientCall::State final {
+ public:
+  /// `give_up` tells the session that nobody waits; it is called at most once, on any thread.
+  State(std::size_t max_events, std::function<bool()> on_loop_thread, std::function<void()> give_up)
+      : max_events_(max_events),
+        on_loop_thread_(std::move(on_loop_thread)),
+        give_up_(std::move(give_up)) {}
+
+  // The loop's side. Nothing counts after the first end().
+
+  void add(json::object progress);
+  void end(Outcome outcome);
+
+  // The user's side; see ClientCall.
+
+  std::optional<CallEvent> next();
+  json::object result();
+  void on_next(std::move_only_function<void(std::optional<CallEvent>)> done);
+  void on_result(std::move_only_function<void(Outcome)> done);
+  bool is_ready() const;
+  void cancel();
+  /// Cancels when `stop` is requested.
+  void cancel_on(const std::stop_token& stop);
+
+ private:
+  void require_other_thread() const;
+  /// The next event, if it is there or there will be none. Call with the mutex held.
+  bool take(std::optional<CallEvent>& event);
+
+  const std::size_t max_events_;
+  const std::function<bool()> on_loop_thread_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> give_up_;  // empty once the call has ended
+  std::deque<CallEvent> events_;
+  bool has_ended_ = false;
+  std::optional<Outcome> outcome_;  // until it is taken
+  bool is_taken_ = false;           // the outcome, or somebody waits for it
+  bool is_awaited_ = false;         // the next event
+  std::move_only_function<void(std::optional<CallEvent>)> next_;
+  std::move_only_function<void(Outcome)> result_;
+  std::optional<std::stop_callback<std::function<void()>>> stop_;
+};
+
+}  // namespace sluice::detail

@@ -1,0 +1,188 @@
+#include "sluice/client.hpp"
+
+#include <utility>
+
+#include "client/api/client_connection.hpp"
+#include "client/api/open_link.hpp"
+#include "json/members.hpp"
+#include "protocol/tool_result.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// The pages of one list that are read.
+constexpr std::size_t kMaxPages = 10'000;
+
+/// Reads all pages of a list; `key` names its entries.
+std::vector<Listed> list_all(Client& client, std::string_view method, std::string_view key) {
+  std::vector<Listed> all;
+  json::object params;
+  for (std::size_t page = 0; page < kMaxPages; ++page) {
+    const json::object result = client.request(method, params).result();
+    const json::value* const entries = result.if_contains(key);
+    if (entries == nullptr || !entries->is_array()) {
+      throw Error{kInternalError, "The server's answer to " + std::string(method) +
+                                      " has no array \"" + std::string(key) + "\""};
+    }
+    for (const json::value& each : entries->get_array()) {
+      if (!each.is_object()) continue;
+      const json::object& entry = each.get_object();
+      all.push_back({.name = std::string(text_at(entry, "name")),
+                     .title = std::string(text_at(entry, "title")),
+                     .description = std::string(text_at(entry, "description")),
+                     .definition = entry});
+    }
+    if (all.size() > Client::kMaxListed) break;
+    const std::string_view cursor = text_at(result, "nextCursor");
+    if (cursor.empty()) return all;
+    params["cursor"] = cursor;
+  }
+  throw Error{kLimitReached, "The server's list has more than " +
+                                 std::to_string(Client::kMaxListed) + " entries, or does not end"};
+}
+
+ArgumentCompletion complete(Client& client, json::object reference, const TypedArgument& argument) {
+  json::object params{{"ref", std::move(reference)},
+                      {"argument", {{"name", argument.name}, {"value", argument.value}}}};
+  if (!argument.context.empty()) {
+    json::object known;
+    for (const auto& [name, value] : argument.context) known[name] = value;
+    params["context"] = {{"arguments", std::move(known)}};
+  }
+  const json::object result = client.request("completion/complete", std::move(params)).result();
+  ArgumentCompletion out;
+  const json::object* const completion = object_at(result, "completion");
+  if (completion == nullptr) return out;
+  if (const json::value* const values = completion->if_contains("values");
+      values != nullptr && values->is_array()) {
+    for (const json::value& each : values->get_array()) {
+      if (each.is_string()) out.values.emplace_back(each.get_string());
+    }
+  }
+  if (const json::value* const total = completion->if_contains("total");
+      total != nullptr && total->is_int64() && total->get_int64() >= 0) {
+    out.total = static_cast<std::uint64_t>(total->get_int64());
+  }
+  const json::value* const more = completion->if_contains("hasMore");
+  out.has_more = more != nullptr && more->is_bool() && more->get_bool();
+  return out;
+}
+
+Client connect_by(const detail::ClientConnection::MakeLink& make_link, ClientOptions options) {
+  auto connection = detail::ClientConnection::open(make_link, std::move(options));
+  if (!connection) throw Error(std::move(connection.error()));
+  return Client(*std::move(connection));
+}
+
+}  // namespace
+
+bool ToolReply::is_error() const {
+  return is_tool_error(result);
+}
+
+std::string ToolReply::text() const {
+  return text_of_tool_result(result);
+}
+
+const json::value& ToolReply::structured() const {
+  return structured_of_tool_result(result);
+}
+
+const json::value& ToolReply::checked() const {
+  if (is_error()) throw ToolError(text());
+  return structured();
+}
+
+void ToolReply::throw_unfit(const DecodeError& error) {
+  throw Error{kInvalidParams, error.describe(), {}};
+}
+
+std::string_view Client::revision() const {
+  return connection_->server().revision->name;
+}
+
+const json::object& Client::about() const {
+  return connection_->server().about;
+}
+
+std::string_view Client::instructions() const {
+  return text_at(about(), "instructions");
+}
+
+detail::ClientCall Client::begin(std::string_view method, json::object params,
+                                 CallOptions options) {
+  return {connection_, connection_->begin(method, std::move(params), std::move(options))};
+}
+
+detail::ClientCall Client::begin_call(std::string_view tool, json::object arguments,
+                                      CallOptions options) {
+  return begin("tools/call", {{"name", tool}, {"arguments", std::move(arguments)}},
+               std::move(options));
+}
+
+void Client::notify(std::string_view method, json::object params) {
+  connection_->notify(method, std::move(params));
+}
+
+std::vector<Listed> Client::tools() {
+  return list_all(*this, "tools/list", "tools");
+}
+
+std::vector<Listed> Client::resources() {
+  return list_all(*this, "resources/list", "resources");
+}
+
+std::vector<Listed> Client::resource_templates() {
+  return list_all(*this, "resources/templates/list", "resourceTemplates");
+}
+
+std::vector<Listed> Client::prompts() {
+  return list_all(*this, "prompts/list", "prompts");
+}
+
+json::array Client::read_resource(std::string_view uri) {
+  json::object result = request("resources/read", {{"uri", uri}}).result();
+  json::value* const contents = result.if_contains("contents");
+  if (contents == nullptr || !contents->is_array()) {
+    throw Error{kInternalError, "The server's answer to resources/read has no array \"contents\""};
+  }
+  return std::move(contents->get_array());
+}
+
+json::object Client::get_prompt(std::string_view name, const Variables& arguments) {
+  json::object given;
+  for (const auto& [key, value] : arguments) given[key] = value;
+  json::object params{{"name", name}};
+  if (!given.empty()) params["arguments"] = std::move(given);
+  return request("prompts/get", std::move(params)).result();
+}
+
+ArgumentCompletion Client::complete_prompt(std::string_view name, const TypedArgument& argument) {
+  return complete(*this, {{"type", "ref/prompt"}, {"name", name}}, argument);
+}
+
+ArgumentCompletion Client::complete_resource(std::string_view uri_template,
+                                             const TypedArgument& argument) {
+  return complete(*this, {{"type", "ref/resource"}, {"uri", uri_template}}, argument);
+}
+
+void Client::ping() {
+  const bool is_legacy = connection_->server().revision->era == Era::legacy;
+  // The modern era has no `ping`.
+  request(is_legacy ? "ping" : "server/discover").result();
+}
+
+Client connect(std::string_view url, ClientOptions options) {
+  const LinkPlace place{
+      .url = std::string(url), .headers = options.headers, .ca_file = options.ca_file};
+  return connect_by([&place](EventLoop& loop) { return open_link(loop, place); },
+                    std::move(options));
+}
+
+Client connect(const ServerCommand& command, ClientOptions options) {
+  return connect_by([&command](EventLoop& loop) { return open_link(loop, command); },
+                    std::move(options));
+}
+
+}  // namespace sluice

@@ -1,0 +1,196 @@
+#include "client/api/client_connection.hpp"
+
+#include <future>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "client/api/elicitation_defaults.hpp"
+#include "core/log/log.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice::detail {
+namespace {
+
+/// What the client can be asked, by what it has functions for.
+json::object capabilities_of(const ClientOptions& options) {
+  json::object capabilities(options.capabilities, json::storage_ptr());
+  if (options.on_elicitation && !capabilities.contains("elicitation")) {
+    capabilities["elicitation"] = {{"form", json::object()}, {"url", json::object()}};
+  }
+  if (options.on_sampling && !capabilities.contains("sampling")) {
+    capabilities["sampling"] = json::object();
+  }
+  if (options.on_roots && !capabilities.contains("roots")) capabilities["roots"] = json::object();
+  return capabilities;
+}
+
+Result<json::object> answer_of(const ClientAnswer& answer, const json::object& params) {
+  try {
+    json::object result(answer(params), json::storage_ptr());
+    fill_in_defaults(params, result);
+    return result;
+  } catch (const Error& error) {
+    return std::unexpected(error);
+  } catch (const std::exception& exception) {
+    log_warning("the answer to a server's question has failed", {{"why", what_of(exception)}});
+  } catch (...) {
+    log_warning("the answer to a server's question has failed", {});
+  }
+  return fail(kInternalError, "The client could not answer");
+}
+
+}  // namespace
+
+ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
+  ClientSessionOptions out{.info = options.info,
+                           .capabilities = capabilities_of(options),
+                           .revision = options.revision,
+                           .probe_timeout = options.probe_timeout,
+                           .connect_timeout = options.connect_timeout,
+                           .max_requests = options.max_requests,
+                           .max_rounds = options.max_rounds};
+  auto answers = std::make_shared<std::map<std::string, ClientAnswer, std::less<>>>();
+  const auto add = [&answers](const char* method, ClientAnswer& answer) {
+    if (answer) answers->emplace(method, std::move(answer));
+  };
+  add("elicitation/create", options.on_elicitation);
+  add("sampling/createMessage", options.on_sampling);
+  add("roots/list", options.on_roots);
+  if (!answers->empty()) {
+    out.on_question = [this, answers](ServerQuestion question) {
+      const auto found = answers->find(question.method);
+      if (found == answers->end()) {
+        return question.answer(fail(kMethodNotFound, "This client cannot be asked that"));
+      }
+      ask(std::move(question), found->second);
+    };
+  }
+  if (options.on_notification) {
+    out.on_notification = [this, told = std::move(options.on_notification)](
+                              std::string_view method, const json::object& params) {
+      const bool has_dropped = callbacks_.run_at_most(
+          [told, method = std::string(method), params = json::object(params, json::storage_ptr())] {
+            told(method, params);
+          },
+          ClientOptions::kMaxNotifications);
+      if (has_dropped) log_warning("a notification of a server was dropped: too many wait", {});
+    };
+  }
+  if (options.on_renewed) {
+    out.on_renewed = [this, told = std::move(options.on_renewed)] { callbacks_.run(told); };
+  }
+  return out;
+}
+
+void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) {
+  auto reply =
+      std::make_shared<UniqueFunction<void(Result<json::object>)>>(std::move(question.answer));
+  callbacks_.run([answer, params = std::move(question.params), reply = std::move(reply),
+                  core = core_]() mutable {
+    Result<json::object> said = answer_of(answer, params);
+    core->background->loop().post([reply = std::move(reply), said = std::move(said)]() mutable {
+      (*reply)(std::move(said));
+    });
+  });
+}
+
+ClientConnection::ClientConnection()
+    : core_(std::make_shared<Core>(Core{.background = BackgroundLoop::shared()})) {}
+
+Result<std::shared_ptr<ClientConnection>> ClientConnection::open(const MakeLink& make_link,
+                                                                 ClientOptions options) {
+  auto connection = std::make_shared<ClientConnection>();
+  EventLoop& loop = connection->core_->background->loop();
+  if (loop.on_loop_thread()) {
+    throw std::logic_error("a callback of a client must not wait for another client");
+  }
+  std::promise<Result<ServerDescription>> outcome;
+  loop.post([&connection, &outcome, &make_link, &options, &loop] {
+    Result<std::unique_ptr<ServerLink>> link = make_link(loop);
+    if (!link) return outcome.set_value(std::unexpected(std::move(link.error())));
+    const auto session = std::make_shared<ClientSession>(
+        loop, std::move(*link), connection->session_options(std::move(options)));
+    connection->core_->session = session;
+    session->connect([&outcome](Result<ServerDescription> description) {
+      outcome.set_value(std::move(description));
+    });
+  });
+  Result<ServerDescription> description = outcome.get_future().get();
+  if (!description) return std::unexpected(std::move(description.error()));
+  connection->server_ = std::move(*description);
+  return connection;
+}
+
+ClientConnection::~ClientConnection() {
+  callbacks_.stop();
+  EventLoop& loop = core_->background->loop();
+  if (loop.on_loop_thread()) {
+    close(core_, {});
+    return;
+  }
+  std::promise<void> closed;
+  loop.post([this, &closed] { close(core_, [&closed] { closed.set_value(); }); });
+  closed.get_future().wait();
+}
+
+void ClientConnection::close(const std::shared_ptr<Core>& core, std::function<void()> done) {
+  // Nothing uses the session any more but this, which keeps it until its link has ended.
+  std::shared_ptr<ClientSession> session = std::exchange(core->session, {});
+  if (session == nullptr) return done ? done() : void();
+  ClientSession& closing = *session;
+  closing.close([core, session = std::move(session), done = std::move(done)]() mutable {
+    core->background->loop().post(
+        [core, session = std::move(session), done = std::move(done)]() mutable {
+          session.reset();
+          if (done) done();
+        });
+  });
+}
+
+std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view method,
+                                                           json::object params,
+                                                           CallOptions options) {
+  /// Used on the loop alone.
+  struct Ticket {
+    ClientSession::Number number = 0;
+    bool is_given_up = false;
+  };
+  const auto ticket = std::make_shared<Ticket>();
+  EventLoop& loop = core_->background->loop();
+  const auto state = std::make_shared<ClientCall::State>(
+      options.max_events, [&loop] { return loop.on_loop_thread(); },
+      [core = core_, ticket] {
+        core->background->loop().post([core, ticket] {
+          ticket->is_given_up = true;
+          if (ticket->number != 0 && core->session) core->session->cancel(ticket->number);
+        });
+      });
+  if (!options.meta.empty()) {
+    json::value& meta = params["_meta"];
+    if (!meta.is_object()) meta.emplace_object();
+    for (const auto& [key, value] : options.meta) meta.get_object()[key] = value;
+  }
+  loop.post([core = core_, ticket, state, method = std::string(method), params = std::move(params),
+             request = RequestOptions{.idle_timeout = options.idle_timeout,
+                                      .timeout = options.timeout}]() mutable {
+    if (ticket->is_given_up || !core->session) return;
+    ticket->number = core->session->begin(
+        std::move(method), std::move(params), request,
+        {.on_progress = [state](const json::object& said) { state->add(said); },
+         .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
+  });
+  if (options.stop.stop_possible()) state->cancel_on(options.stop);
+  return state;
+}
+
+void ClientConnection::notify(std::string_view method, json::object params) {
+  core_->background->loop().post(
+      [core = core_, method = std::string(method), params = std::move(params)]() mutable {
+        if (!core->session) return;
+        const Result<void> sent = core->session->notify(method, std::move(params));
+        if (!sent) log_debug("a notification could not be sent", {{"why", sent.error().message}});
+      });
+}
+
+}  // namespace sluice::detail

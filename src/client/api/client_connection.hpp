@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "client/api/background_loop.hpp"
+#include "client/api/call_state.hpp"
+#include "client/api/callback_thread.hpp"
+#include "client/session/client_session.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice::detail {
+
+/// What the handles of one connection share. Thread-safe. Destroying it ends the connection in its
+/// orderly way and waits for that, except on the client's own loop.
+class ClientConnection final {
+ public:
+  using MakeLink = std::function<Result<std::unique_ptr<ServerLink>>(EventLoop& loop)>;
+
+  /// Connects and waits for it. `make_link` is called on the loop. Throws std::logic_error on the
+  /// client's own loop.
+  static Result<std::shared_ptr<ClientConnection>> open(const MakeLink& make_link,
+                                                        ClientOptions options);
+  ClientConnection();
+  ~ClientConnection();
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+
+  /// Set once it is open.
+  [[nodiscard]] const ServerDescription& server() const { return server_; }
+  [[nodiscard]] std::shared_ptr<ClientCall::State> begin(std::string_view method,
+                                                         json::object params, CallOptions options);
+  void notify(std::string_view method, json::object params);
+
+ private:
+  /// What tasks on the loop use.
+  struct Core {
+    std::shared_ptr<BackgroundLoop> background;
+    std::shared_ptr<ClientSession> session = {};  // null once it is closed; used on the loop alone
+  };
+
+  [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);
+  /// Asks the user's function on its thread, and gives the answer back on the loop.
+  void ask(ServerQuestion question, const ClientAnswer& answer);
+  static void close(const std::shared_ptr<Core>& core, std::function<void()> done);
+
+  std::shared_ptr<Core> core_;
+  ServerDescription server_;
+  CallbackThread callbacks_;
+};
+
+}  // namespace sluice::detail

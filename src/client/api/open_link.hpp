@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/session/server_link.hpp"
+#include "core/error.hpp"
+#include "net/loop/event_loop.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice {
+
+/// A server that listens, and what each request to it has.
+struct LinkPlace {
+  std::string url;  // see connect()
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string ca_file = {};  // PEM; empty: the system's authorities
+};
+
+/// Makes the link for a place, whose scheme names the transport. Error 400: what is wrong with it.
+Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place);
+Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command);
+
+}  // namespace sluice

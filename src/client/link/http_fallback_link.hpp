@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "client/link/http_link.hpp"
+#include "client/session/server_link.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+/// Streamable HTTP; or HTTP with SSE, if the server answers `initialize` with 400, 404 or 405 and
+/// no message of MCP (2025-11-25, Transports, Backwards Compatibility). If the server has no event
+/// stream either, what it said first counts.
+class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
+ public:
+  HttpFallbackLink(EventLoop& loop, HttpLinkOptions options);
+
+  void open(ServerLink::Owner& owner) override;
+  Result<void> send(OutgoingMessage message) override;
+  bool drop(const RequestId& id) override { return link_->drop(id); }
+  bool reopen() override { return link_->reopen(); }
+  [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
+  void close(std::function<void()> done) override { link_->close(std::move(done)); }
+
+ private:
+  // ServerLink::Owner
+  void on_message(std::string_view text) override;
+  void on_unanswered(const RequestId& id, const Error& why) override;
+  void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
+  [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
+  void on_lost(const Error& why) override;
+
+  EventLoop* loop_;
+  HttpLinkOptions options_;
+  ServerLink::Owner* owner_ = nullptr;
+  OutgoingMessage initialize_;    // while its answer is expected
+  std::optional<Error> refusal_;  // of `initialize`, until the other transport has said something
+  std::unique_ptr<ServerLink> link_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,364 @@
+#include "sluice/client.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/file_test_support.hpp"
+#include "served.hpp"
+
+namespace sluice::client_tests {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Where the server is reached.
+enum class Way : std::uint8_t { http, sse, websocket, unix_socket, child };
+
+std::string name_of(Way way) {
+  switch (way) {
+    case Way::http:
+      return "Http";
+    case Way::sse:
+      return "Sse";
+    case Way::websocket:
+      return "WebSocket";
+    case Way::unix_socket:
+      return "UnixSocket";
+    case Way::child:
+      return "Child";
+  }
+  return {};
+}
+
+/// A server at every place that there is.
+class Served {
+ public:
+  Served() {
+    auto started = sluice::start(server_, http{.port = 0}, unix_socket{folder_.path("socket")});
+    if (!started) throw Error(started.error());
+    serving_.emplace(std::move(*started));
+  }
+  [[nodiscard]] Client connect(Way way, ClientOptions options = {}) const {
+    const std::string place = "127.0.0.1:" + std::to_string(serving_->port());
+    switch (way) {
+      case Way::http:
+        return sluice::connect("http://" + place + "/mcp", std::move(options));
+      case Way::sse:
+        return sluice::connect("http://" + place + "/sse", std::move(options));
+      case Way::websocket:
+        return sluice::connect("ws://" + place + "/ws", std::move(options));
+      case Way::unix_socket:
+        return sluice::connect("unix:" + folder_.path("socket"), std::move(options));
+      case Way::child:
+        return sluice::connect(ServerCommand{.arguments = {SLUICE_STDIO_SERVER}},
+                               std::move(options));
+    }
+    throw std::logic_error("no such way");
+  }
+  Server& server() { return server_; }
+  [[nodiscard]] std::string metrics() const { return serving_->metrics(); }
+
+ private:
+  test::TemporaryDirectory folder_;
+  Server server_ = make_server();
+  std::optional<Serving> serving_;
+};
+
+/// Each way in each era.
+class ClientTest : public ::testing::TestWithParam<std::tuple<Way, std::string>> {
+ protected:
+  [[nodiscard]] Client connect(ClientOptions options = {}) {
+    options.revision = std::get<1>(GetParam());
+    return served.connect(std::get<0>(GetParam()), std::move(options));
+  }
+  Served served;
+};
+
+std::vector<std::tuple<Way, std::string>> ways() {
+  std::vector<std::tuple<Way, std::string>> out;
+  for (const Way way : {Way::http, Way::sse, Way::websocket, Way::unix_socket, Way::child}) {
+    // HTTP with SSE is of the legacy era alone.
+    if (way != Way::sse) out.emplace_back(way, "");
+    out.emplace_back(way, way == Way::sse ? "2024-11-05" : "2025-11-25");
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClientTest, ::testing::ValuesIn(ways()), [](const auto& info) {
+  std::string revision = std::get<1>(info.param);
+  std::erase(revision, '-');
+  return name_of(std::get<0>(info.param)) + (revision.empty() ? "Newest" : revision);
+});
+
+TEST_P(ClientTest, CallsATool) {
+  Client client = connect();
+  EXPECT_EQ(client.instructions(), "Be kind");
+  const std::string wanted = std::get<1>(GetParam());
+  EXPECT_EQ(client.revision(), wanted.empty() ? "2026-07-28" : wanted);
+  const bool has_structured = client.revision() >= "2025-06-18";
+  if (has_structured) {
+    EXPECT_EQ(client.call<Total>("add", Numbers{.a = 2, .b = 3}).result().sum, 5);
+  }
+  const ToolReply reply = client.call("add", {{"a", 20}, {"b", 3}}).result();
+  EXPECT_FALSE(reply.is_error());
+  EXPECT_THAT(reply.text(), HasSubstr("23"));
+}
+
+TEST_P(ClientTest, SeesPartialOutput) {
+  Client client = connect();
+  auto call = client.call("count", {{"to", 5}});
+  std::string said;
+  double progress = 0;
+  while (const auto event = call.next()) {
+    said += event->message;
+    EXPECT_GT(event->progress, progress);
+    EXPECT_EQ(event->dropped, 0);
+    progress = event->progress;
+  }
+  // Progress has had messages since 2025-03-26.
+  if (client.revision() >= "2025-03-26") EXPECT_EQ(said, "1 2 3 4 5 ");
+  EXPECT_TRUE(call.is_ready());
+  EXPECT_THAT(call.result().text(), HasSubstr("15"));
+}
+
+TEST_P(ClientTest, AnswersQuestions) {
+  if (std::get<0>(GetParam()) == Way::sse) GTEST_SKIP() << "2024-11-05 has no elicitation";
+  std::vector<std::string> asked;
+  Client client = connect({.on_elicitation = [&asked](const json::object& params) -> json::object {
+    asked.emplace_back(params.at("message").as_string());
+    return {{"action", "accept"}, {"content", {{"name", "Mira"}}}};
+  }});
+  EXPECT_EQ(client.call("greet").result().text(), "Hello Mira");
+  EXPECT_THAT(asked, ElementsAre("Who are you?"));
+}
+
+TEST_P(ClientTest, CancelsWhatIsDropped) {
+  Client client = connect();
+  {
+    auto call = client.call("hang");
+  }
+  auto call = client.call("hang");
+  call.cancel();
+  EXPECT_FALSE(call.next());
+  try {
+    call.result();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, kCancelled);
+  }
+  std::stop_source stop;
+  auto stopped = client.call("hang", {}, {.stop = stop.get_token()});
+  EXPECT_FALSE(stopped.is_ready());
+  stop.request_stop();
+  EXPECT_TRUE(stopped.is_ready());
+  // The connection still works.
+  EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
+}
+
+TEST_P(ClientTest, GivesUpInTime) {
+  Client client = connect();
+  try {
+    client.call("hang", {}, {.timeout = 20ms}).result();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, kTimedOut);
+    EXPECT_THAT(error.message, HasSubstr("it took too long"));
+  }
+}
+
+TEST_P(ClientTest, TellsOfFailures) {
+  Client client = connect();
+  const ToolReply failed = client.call("fail").result();
+  EXPECT_TRUE(failed.is_error());
+  EXPECT_EQ(failed.text(), "out of paper");
+  EXPECT_THROW(client.call<Total>("fail").result(), ToolError);
+  try {
+    client.call("nothing").result();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, -32602);
+    EXPECT_THAT(error.message, HasSubstr("nothing"));
+  }
+}
+
+TEST_P(ClientTest, ReadsAllPagesOfLists) {
+  Client client = connect();
+  std::vector<std::string> names;
+  for (const Listed& tool : client.tools()) names.push_back(tool.name);
+  EXPECT_THAT(names, ElementsAre("add", "count", "greet", "hang", "fail"));
+  ASSERT_EQ(client.resources().size(), 1);
+  EXPECT_EQ(client.resources()[0].definition.at("uri"), "text://motto");
+  EXPECT_THAT(client.resource_templates(), IsEmpty());
+  EXPECT_EQ(client.read_resource("text://motto").at(0).at("text"), "Keep going");
+  ASSERT_EQ(client.prompts().size(), 1);
+  EXPECT_EQ(client.prompts()[0].description, "Reviews");
+  const json::object prompt = client.get_prompt("review", {{"name", "it"}});
+  EXPECT_EQ(prompt.at("messages").at(0).at("content").at("text"), "Review it");
+  client.ping();
+}
+
+TEST_P(ClientTest, ManyCallsAtOnce) {
+  Client client = connect();
+  std::vector<PendingCall<ToolReply>> calls;
+  for (int i = 0; i < 100; ++i) calls.push_back(client.call("add", {{"a", i}, {"b", 1000}}));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THAT(calls[static_cast<std::size_t>(i)].result().text(),
+                HasSubstr(std::to_string(1000 + i)));
+  }
+}
+
+TEST_P(ClientTest, IsUsedByManyThreads) {
+  Client client = connect();
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([client, &right, thread]() mutable {
+      for (int i = 0; i < 25; ++i) {
+        const ToolReply reply = client.call("add", {{"a", i}, {"b", 1000 * thread}}).result();
+        if (reply.text().find(std::to_string(1000 * thread + i)) != std::string::npos) ++right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 100);
+}
+
+TEST_P(ClientTest, ACallKeepsItsConnection) {
+  auto call = connect().call("count", {{"to", 3}});
+  EXPECT_THAT(call.result().text(), HasSubstr("6"));
+}
+
+TEST(ClientLimitsTest, TheOldestEventsAreDroppedAndCounted) {
+  Served served;
+  Client client = served.connect(Way::websocket);
+  auto call = client.call("count", {{"to", 20}}, {.max_events = 3});
+  call.result();
+  std::vector<std::string> said;
+  std::uint64_t dropped = 0;
+  while (const auto event = call.next()) {
+    dropped += event->dropped;
+    said.push_back(event->message);
+  }
+  EXPECT_THAT(said, ElementsAre("18 ", "19 ", "20 "));
+  EXPECT_EQ(dropped, 17);
+}
+
+TEST(ClientLimitsTest, TooManyRequestsAreRefused) {
+  Served served;
+  Client client = served.connect(Way::websocket, {.max_requests = 2});
+  auto first = client.call("hang");
+  auto second = client.call("hang");
+  try {
+    client.call("hang").result();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, kLimitReached);
+  }
+}
+
+TEST(ClientErrorsTest, SayWhatIsWrong) {
+  const auto error_of = [](const auto& connect) {
+    try {
+      connect();
+    } catch (const Error& error) {
+      return std::to_string(error.code) + " " + error.message;
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(error_of([] { connect("ftp://example.com"); }), HasSubstr("400 "));
+  EXPECT_THAT(error_of([] { connect("unix:"); }), HasSubstr("400 unix: needs the path"));
+  EXPECT_THAT(error_of([] { connect("http://127.0.0.1:1/mcp"); }), HasSubstr("502 "));
+  EXPECT_THAT(error_of([] { connect(ServerCommand{}); }), HasSubstr("400 The command"));
+  EXPECT_THAT(error_of([] { connect(ServerCommand{.arguments = {"no-such-program-here"}}); }),
+              HasSubstr("no-such-program-here"));
+  EXPECT_THAT(error_of([] { connect(ServerCommand{.arguments = {"false"}}); }),
+              HasSubstr("ended with code 1"));
+  EXPECT_THAT(error_of([] { connect("http://127.0.0.1:1", {.headers = {{"A", "b\r\nC: d"}}}); }),
+              HasSubstr("400 \"A\" is no header field"));
+  const Served served;
+  EXPECT_THAT(error_of([&] { static_cast<void>(served.connect(Way::http, {.revision = "1999"})); }),
+              HasSubstr("1999"));
+}
+
+TEST(ClientHeadersTest, GoWithEachRequest) {
+  Server server("keys", "1", {.request_headers = {"X-Who"}});
+  server.tool("who", "Says who calls",
+              [](Call& call) { return std::string(call.header("X-Who").value_or("nobody")); });
+  auto serving =
+      sluice::start(server, http{.port = 0, .keys = {{.name = "me", .key = "0123456789abcdef"}}});
+  ASSERT_TRUE(serving);
+  Client client =
+      connect(serving->url(),
+              {.headers = {{"Authorization", "Bearer 0123456789abcdef"}, {"X-Who", "Mira"}}});
+  EXPECT_EQ(client.call("who").result().text(), "Mira");
+  try {
+    connect(serving->url());
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, 401);
+  }
+}
+
+TEST(ClientNotificationsTest, AreToldOnAThreadOfTheirOwn) {
+  for (const Way way : {Way::http, Way::websocket, Way::unix_socket}) {
+    Served served;
+    std::atomic<bool> told = false;
+    Client client = served.connect(
+        way, {.revision = "2025-11-25",
+              .on_notification = [&told](std::string_view method, const json::object&) {
+                if (method != "notifications/tools/list_changed") return;
+                told = true;
+                told.notify_all();
+              }});
+    client.ping();
+    // Over HTTP the stream of notifications opens in its own time.
+    for (int i = 0; !told; ++i) {
+      served.server().tool("new" + std::to_string(i), "New", [] { return 1; });
+      client.ping();
+    }
+    told.wait(false);
+  }
+}
+
+TEST(ClientInHandlersTest, WaitsWithoutAThread) {
+  Served served;
+  Client remote = served.connect(Way::http);
+  Server front("front", "1");
+  front.tool("twice", "Adds twice", [remote](Numbers in, Call& call) mutable -> Task<Total> {
+    auto counting = remote.call("count", {{"to", 3}});
+    std::string said;
+    while (const auto event = co_await counting.next(call)) said += event->message;
+    if (said != "1 2 3 ") throw Error{1, "it said " + said};
+    auto adding = remote.call<Total>("add", in);
+    const Total total = co_await adding.result(call);
+    co_return Total{2 * total.sum};
+  });
+  front.tool("lost", "Asks for what is not there", [remote](Call& call) mutable -> Task<Total> {
+    auto pending = remote.call<Total>("nothing");
+    co_return co_await pending.result(call);
+  });
+  auto serving = sluice::start(front, http{.port = 0});
+  ASSERT_TRUE(serving);
+  Client client = connect(serving->url());
+  EXPECT_EQ(client.call<Total>("twice", Numbers{.a = 1, .b = 2}).result().sum, 6);
+  EXPECT_THROW(client.call("lost").result(), Error);
+}
+
+}  // namespace
+}  // namespace sluice::client_tests
