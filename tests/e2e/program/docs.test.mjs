@@ -239,7 +239,9 @@ test('the C++ compiles', () => {
 test('options in the text exist', async () => {
   const help = async (...words) => (await run_program([...words, '--help'])).stdout;
   const known = new Set(['--component']); // of CMake
-  const commands = ['serve', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'];
+  const commands = [
+    'serve', 'chat', 'bench', 'doctor', 'servers', 'mcp', 'man', 'completion', 'version',
+  ];
   for (const text of await Promise.all([help(), ...commands.map((name) => help(name))])) {
     for (const [option] of text.matchAll(/--[a-z][a-z-]+/g)) known.add(option);
   }

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "cli/targets/config_places.hpp"
+#include "cli/targets/found_servers.hpp"
+#include "cli/targets/variables.hpp"
+
+namespace sluice {
+
+// What this process knows: its environment, its working directory and the disk.
+
+PlaceSources process_places();
+VariableSources process_variables();
+/// The servers of all files that process_places() leads to.
+FoundServers process_servers();
+
+}  // namespace sluice
