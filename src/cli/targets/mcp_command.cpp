@@ -12,6 +12,7 @@
 #include "cli/options/suggestion.hpp"
 #include "cli/targets/own_servers.hpp"
 #include "cli/targets/process_targets.hpp"
+#include "cli/targets/server_report.hpp"
 #include "cli/targets/target.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/text/text.hpp"
@@ -32,7 +33,7 @@ struct McpArguments {
 constexpr const char* kMcpExamples =
     "Examples:\n"
     "  sluice mcp add docs https://example.org/mcp\n"
-    "  sluice mcp add docs https://example.org/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'\n"
+    "  sluice mcp add docs https://example.org/mcp --header 'X-Key: ${KEY}'\n"
     "  sluice mcp add files -- npx -y @modelcontextprotocol/server-filesystem /srv/files\n"
     "  sluice mcp add local http+unix:/run/local.sock\n"
     "  sluice mcp remove docs\n"
@@ -135,7 +136,7 @@ Result<std::string> add_server(const std::string& path, const McpArguments& argu
   if (auto added = add_own_server(path, arguments.name, *place); !added) {
     return std::unexpected(std::move(added.error()));
   }
-  return "Added " + arguments.name + " to " + path + "\n";
+  return "Added " + arguments.name + " to " + shown_path(path, process_places().home) + "\n";
 }
 
 /// Where else the name is, so that nobody looks for it in our file.
@@ -159,7 +160,7 @@ Result<std::string> remove_server(const std::string& path, const McpArguments& a
     if (error.code == kExitUsage) error.message.append(elsewhere(arguments.name));
     return std::unexpected(std::move(error));
   }
-  return "Removed " + arguments.name + " from " + path + "\n";
+  return "Removed " + arguments.name + " from " + shown_path(path, process_places().home) + "\n";
 }
 
 Result<std::string> change_own_file(const McpArguments& arguments) {

@@ -204,7 +204,7 @@ TEST_F(TargetCommands, AddAndRemove) {
   const Outcome added = run({"mcp", "add", "docs", "https://example.org/mcp", "--header",
                              "Authorization: Bearer ${TOKEN}", "--transport", "http"});
   EXPECT_EQ(added.code, kExitOk) << added.err;
-  EXPECT_EQ(added.out, "Added docs to " + own_path() + "\n");
+  EXPECT_EQ(added.out, "Added docs to ~/.config/sluice/servers.json\n");
   EXPECT_EQ(run({"mcp", "add", "files", "--env", "A=b=c", "--", "npx", "-y", "--", "--help"}).code,
             kExitOk);
   EXPECT_EQ(run({"mcp", "add", "local", "http+unix:/run/a.sock"}).code, kExitOk);
@@ -215,7 +215,7 @@ TEST_F(TargetCommands, AddAndRemove) {
   EXPECT_THAT(run({"servers"}).out, HasSubstr("files  sluice  -- npx -y -- --help  (env: A)\n"));
   const Outcome removed = run({"mcp", "remove", "files"});
   EXPECT_EQ(removed.code, kExitOk);
-  EXPECT_EQ(removed.out, "Removed files from " + own_path() + "\n");
+  EXPECT_EQ(removed.out, "Removed files from ~/.config/sluice/servers.json\n");
   EXPECT_THAT(run({"servers"}).out, Not(HasSubstr("files")));
 }
 

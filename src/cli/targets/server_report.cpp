@@ -78,12 +78,6 @@ std::string padded_name(std::string_view text, std::size_t width) {
   return out;
 }
 
-std::string with_tilde(std::string_view path, std::string_view home) {
-  const bool below =
-      !home.empty() && path.starts_with(home) && path.substr(home.size()).starts_with('/');
-  return below ? "~" + std::string(path.substr(home.size())) : std::string(path);
-}
-
 json::object json_of(const FoundServers& found, const ServerConfig& server) {
   json::object out{{"name", server.name},
                    {"application", name_of(server.source.application).id},
@@ -118,6 +112,11 @@ std::vector<std::string> notes_of(const FoundServers& found, const ServerConfig&
   const NamedServer alone = find_server(found, server.name);
   if (!alone.candidates.empty()) {
     notes.push_back("the name clashes; say " + id + "/" + server.name);
+  } else if (alone.server != nullptr && !is_same_place(*alone.server, server) &&
+             alone.server->source.application != server.source.application) {
+    notes.push_back("the name alone means that of " +
+                    std::string(name_of(alone.server->source.application).id) + "; say " + id +
+                    "/" + server.name);
   }
   if (const NamedServer qualified = find_server(found, id + "/" + server.name);
       qualified.server != nullptr && qualified.server != &server) {
@@ -127,6 +126,12 @@ std::vector<std::string> notes_of(const FoundServers& found, const ServerConfig&
 }
 
 }  // namespace
+
+std::string shown_path(std::string_view path, std::string_view home) {
+  const bool below =
+      !home.empty() && path.starts_with(home) && path.substr(home.size()).starts_with('/');
+  return below ? "~" + std::string(path.substr(home.size())) : std::string(path);
+}
 
 std::string describe_place(const ServerPlace& place) {
   std::string out;
@@ -171,7 +176,7 @@ std::string text_of_servers(const FoundServers& found, std::string_view home, co
     out.append(padded_name(name_of(server.source.application).id, id_width + kGap));
     out.append(one_line(describe_place(server.place))).append("\n");
     out.append(name_width, ' ').append(style.dim());
-    out.append(one_line(with_tilde(server.source.path, home))).append(style.reset());
+    out.append(one_line(shown_path(server.source.path, home))).append(style.reset());
     for (const std::string& note : notes_of(found, server)) {
       out.append("; ").append(style.yellow()).append(one_line(note)).append(style.reset());
     }

@@ -14,6 +14,9 @@ namespace sluice {
 /// URL, and for arguments that look secret by the option that they belong to.
 std::string describe_place(const ServerPlace& place);
 
+/// `path` with "~" in place of the user's home.
+std::string shown_path(std::string_view path, std::string_view home);
+
 /// Two lines for each server: name, application and place; below them the file and what is to be
 /// known, such as that the name clashes. `home` is shown as "~".
 std::string text_of_servers(const FoundServers& found, std::string_view home, const Style& style);

@@ -279,6 +279,15 @@ TEST(ServerReport, ShowsWhatIsToBeKnown) {
             "a  claude-code  https://mine.example.org\n"
             "   /user; the name clashes; say claude-code/a; hidden by /project\n");
   EXPECT_THAT(json_of_servers(found), HasSubstr(R"("clash":true)"));
+  const auto ours = found_in({{Application::sluice, ConfigScope::user, "/own",
+                               own_file(R"("a": {"url": "https://mine.example.org"})")},
+                              {Application::cursor, ConfigScope::user, "/cursor",
+                               own_file(R"("a": {"url": "https://other.example.org"})")}});
+  EXPECT_EQ(text_of_servers(ours, "", Style::plain()),
+            "a  sluice  https://mine.example.org\n"
+            "   /own\n"
+            "a  cursor  https://other.example.org\n"
+            "   /cursor; the name alone means that of sluice; say cursor/a\n");
   EXPECT_THAT(json_of_servers(found), HasSubstr(R"("refusal":"others can write /project")"));
 }
 
