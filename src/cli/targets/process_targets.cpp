@@ -57,6 +57,8 @@ VariableSources process_variables() {
             auto content = read_config(path, kMaxExpanded);
             if (!content) return std::unexpected(std::move(content.error()));
             if (!*content) return fail(kExitUsage, path + ": there is no such file");
+            // A variable can make a program do anything, such as LD_PRELOAD.
+            if (!(*content)->distrust.empty()) return fail(kExitUsage, (*content)->distrust);
             return std::move((*content)->text);
           },
           .home = home_folder(),

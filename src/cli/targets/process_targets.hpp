@@ -9,6 +9,7 @@ namespace sluice {
 // What this process knows: its environment, its working directory and the disk.
 
 PlaceSources process_places();
+/// Files that others can change (config_reader.hpp) are not read.
 VariableSources process_variables();
 /// The servers of all files that process_places() leads to.
 FoundServers process_servers();

@@ -17,6 +17,13 @@ void warn(ParsedServers& out, const ServersFile& file, std::string key, std::str
       {.file = file.path, .server = {}, .key = std::move(key), .message = std::move(message)});
 }
 
+void limit_warnings(const ServersFile& file, ParsedServers& out) {
+  if (out.warnings.size() <= kMaxConfigWarnings) return;
+  out.warnings.resize(kMaxConfigWarnings);
+  out.warnings.back() = {
+      .file = file.path, .server = {}, .key = {}, .message = "more of it is not understood"};
+}
+
 /// The object at `key` of `root`; null, with a warning if there is something else.
 const json::object* section(const json::object& root, std::string_view key, const ServersFile& file,
                             ParsedServers& out) {
@@ -53,6 +60,7 @@ void add_entries(const json::object& entries, const ServersFile& file,
                               .server = name.substr(0, kMaxServerName),
                               .key = {},
                               .message = std::move(message)});
+      limit_warnings(file, out);
     };
     if (out.servers.size() >= kMaxServers) {
       skip("a file has at most " + std::to_string(kMaxServers) + " servers; the rest is ignored");
@@ -73,6 +81,7 @@ void add_entries(const json::object& entries, const ServersFile& file,
     }
     if (const auto on = reader.switched()) out.switches.emplace_back(name, *on);
     std::ranges::move(reader.warnings(), std::back_inserter(out.warnings));
+    limit_warnings(file, out);
   }
 }
 

@@ -20,10 +20,12 @@ struct ParsedServers {
   std::vector<std::pair<std::string, bool>> switches;
   /// If present, servers of the application whose names are not in it are off.
   std::optional<std::vector<std::string>> allowed;
-  std::vector<ConfigWarning> warnings;
+  std::vector<ConfigWarning>
+      warnings;  // at most kMaxConfigWarnings; the last says if there are more
 };
 
-inline constexpr std::size_t kMaxServers = 1000;           // of a file
+inline constexpr std::size_t kMaxServers = 1000;  // of a file
+inline constexpr std::size_t kMaxConfigWarnings = 100;
 inline constexpr std::size_t kMaxListed = 1000;            // arguments, variables, headers
 inline constexpr std::size_t kMaxConfigText = 64U << 10U;  // bytes of one string
 inline constexpr std::size_t kMaxServerName = 256;         // bytes

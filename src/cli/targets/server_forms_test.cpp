@@ -331,6 +331,12 @@ TEST(ServerForms, ServersAreLimited) {
   const ParsedServers many = parsed(Application::cursor, text + "}}");
   EXPECT_EQ(many.servers.size(), kMaxServers);
   EXPECT_EQ(many.warnings.size(), 1U);
+  std::string unknown = R"({"mcpServers":{"a":{"command":"x")";
+  for (int at = 0; at < 200; ++at) unknown.append(",\"k" + std::to_string(at) + "\":1");
+  const ParsedServers chatty = parsed(Application::cursor, unknown + "}}}");
+  EXPECT_EQ(chatty.servers.size(), 1U);
+  ASSERT_EQ(chatty.warnings.size(), kMaxConfigWarnings);
+  EXPECT_EQ(chatty.warnings.back().message, "more of it is not understood");
   const std::string long_text(kMaxConfigText + 1, 'x');
   EXPECT_THAT(
       parsed(Application::cursor, R"({"mcpServers":{"a":{"command":")" + long_text + R"("}}})")

@@ -147,16 +147,16 @@ Result<TargetPlace> parse_address(const std::string& text, bool is_http) {
 Result<Target> parse_target(const TargetArguments& arguments, const FoundServers& found,
                             const VariableSources& sources) {
   if (!arguments.command.empty()) {
-    if (arguments.word) {
+    if (!arguments.word.empty()) {
       return fail(kExitUsage,
                   "give a target or a command after --, not both: " + std::string(kTargetForms));
     }
     return Target{.place = CommandTarget{.arguments = arguments.command}, .name = {}};
   }
-  if (!arguments.word || arguments.word->empty()) {
+  const std::string& word = arguments.word;
+  if (word.empty()) {
     return fail(kExitUsage, "give a target: " + std::string(kTargetForms));
   }
-  const std::string& word = *arguments.word;
   if (!is_address(word)) {
     const auto server = named_server(word, found);
     if (!server) return std::unexpected(server.error());

@@ -50,7 +50,7 @@ struct Target {
 
 /// The words that name a target on the command line.
 struct TargetArguments {
-  std::optional<std::string> word = {};   // TARGET
+  std::string word = {};                  // TARGET; empty: there is none
   std::vector<std::string> command = {};  // what stands after "--"
 };
 

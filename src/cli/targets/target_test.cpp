@@ -98,7 +98,7 @@ TEST(Target, IsASocket) {
 
 TEST(Target, IsACommand) {
   const auto target =
-      parse_target({.word = std::nullopt, .command = {"npx", "--", "-y"}}, {}, fake_environment());
+      parse_target({.word = {}, .command = {"npx", "--", "-y"}}, {}, fake_environment());
   ASSERT_TRUE(target);
   EXPECT_THAT(std::get<CommandTarget>(target->place).arguments, ElementsAre("npx", "--", "-y"));
 }
