@@ -61,10 +61,8 @@ class ApplicationServers {
 
 std::vector<const ServerConfig*> FoundServers::named(std::string_view name) const {
   std::vector<const ServerConfig*> out;
-  for (const bool enabled : {true, false}) {
-    for (const ServerConfig& server : servers) {
-      if (server.name == name && server.enabled == enabled) out.push_back(&server);
-    }
+  for (const ServerConfig& server : servers) {
+    if (server.name == name) out.push_back(&server);
   }
   return out;
 }
@@ -83,7 +81,7 @@ bool is_same_place(const ServerConfig& one, const ServerConfig& other) {
 }
 
 NamedServer find_server(const FoundServers& found, std::string_view name) {
-  std::vector<const ServerConfig*> candidates = found.named(name);
+  const std::vector<const ServerConfig*> candidates = found.named(name);
   if (candidates.empty()) {
     const auto slash = name.find('/');
     if (slash == std::string_view::npos) return {};
@@ -94,11 +92,15 @@ NamedServer find_server(const FoundServers& found, std::string_view name) {
     return {};
   }
   const ServerConfig* const first = candidates.front();
-  if (first->enabled) std::erase_if(candidates, [](auto* other) { return !other->enabled; });
   const bool is_own = first->source.application == Application::sluice;
   const bool is_one = std::ranges::all_of(
       candidates, [&](const ServerConfig* other) { return is_same_place(*first, *other); });
-  if (is_own || is_one) return {.server = first, .candidates = {}};
+  if (is_own) return {.server = first, .candidates = {}};
+  if (is_one) {
+    const auto usable = std::ranges::find_if(
+        candidates, [](const ServerConfig* one) { return one->refusal.empty(); });
+    return {.server = usable == candidates.end() ? first : *usable, .candidates = {}};
+  }
   NamedServer out;
   for (const ServerConfig* const server : candidates) {
     const auto same_application = [&](const ServerConfig* other) {

@@ -19,7 +19,7 @@ struct FoundServers {
   std::vector<ServerConfig> servers;
   std::vector<ConfigWarning> warnings;  // a file that cannot be read or parsed is one of them
 
-  /// The servers of that name, in the order above; those that are switched off come last.
+  /// The servers of that name, in the order above.
   [[nodiscard]] std::vector<const ServerConfig*> named(std::string_view name) const;
   /// All names, each once, in alphabetical order.
   [[nodiscard]] std::vector<std::string> names() const;
@@ -34,11 +34,10 @@ struct NamedServer {
 /// Whether both start the same program or connect to the same place in the same way.
 bool is_same_place(const ServerConfig& one, const ServerConfig& other);
 
-/// The server that `name` stands for. Servers that are switched off count only if all of that name
-/// are. `APPLICATION/NAME` is the most important one of the
-/// application. A name alone is that of our own file if it is there. Otherwise it clashes unless
-/// all servers of that name are the same, so that a file of somebody else's repository does not
-/// change what a name means.
+/// The server that `name` stands for, switched off or not. `APPLICATION/NAME` is the most important
+/// one of the application. A name alone is that of our own file if it is there. Otherwise it
+/// clashes unless all servers of that name are the same, so that a file of somebody else's
+/// repository does not change what a name means.
 NamedServer find_server(const FoundServers& found, std::string_view name);
 
 /// Whether the name alone does not tell which server is meant.

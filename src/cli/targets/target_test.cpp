@@ -175,6 +175,14 @@ TEST(Target, AProjectDoesNotChangeWhatANameMeans) {
                                {Application::claude_code, ConfigScope::project, "/project",
                                 own_file(R"("a": {"command": "./evil"})")}});
   EXPECT_THAT(error_for("a", found), HasSubstr("say which: claude-code/a (/project)"));
+  // Not even by switching off what the user has.
+  const auto switched = found_in({{Application::opencode, ConfigScope::user, "/user",
+                                   R"({"mcp": {"a": {"type": "remote", "url": "https://mine"}}})"},
+                                  {Application::opencode, ConfigScope::project, "/project",
+                                   R"({"mcp": {"a": {"enabled": false}}})"},
+                                  {Application::cursor, ConfigScope::project, "/cursor",
+                                   own_file(R"("a": {"command": "./evil"})")}});
+  EXPECT_THAT(error_for("a", switched), HasSubstr("say which: cursor/a (/cursor), opencode/a"));
   EXPECT_TRUE(std::holds_alternative<CommandTarget>(target_for("claude-code/a", found)->place));
 }
 
@@ -195,6 +203,11 @@ TEST(Target, AFileOfOthersStartsNothing) {
             "with chmod go-w");
   EXPECT_THAT(error_for("tell", found), HasSubstr("others can write /p"));
   EXPECT_TRUE(target_for("plain", found));
+  // The same server in a file that is trusted is used.
+  const std::string same = own_file(R"("a": {"command": "x"})");
+  EXPECT_TRUE(target_for("a", found_in({{Application::cursor, ConfigScope::user, "/mine", same},
+                                        {Application::cursor, ConfigScope::project, "/p", same,
+                                         "others can write /p"}})));
 }
 
 TEST(FoundServers, TheMoreImportantFileIsFirst) {
