@@ -55,6 +55,8 @@ int parse_and_run(int argc, const char* const* argv) {
   add_chat_command(program);
   add_doctor_command(program);
   add_bench_command(program);
+  add_servers_command(program);
+  add_mcp_command(program);
   add_version_command(program);
   add_completion_command(program);
   add_man_command(program);

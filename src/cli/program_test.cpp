@@ -49,6 +49,8 @@ TEST(Program, SaysWhyItCannotPrint) {
         {"serve", "--help"},
         {"--version"},
         {"version"},
+        {"servers"},
+        {"servers", "--json"},
         {"man"},
         {"completion", "bash"},
         {"doctor", "--engine", "synthetic", "--port", "0"},
@@ -74,7 +76,8 @@ TEST(Program, HelpHasExamplesAndExitCodes) {
   EXPECT_EQ(help.code, kExitOk);
   EXPECT_THAT(help.out,
               HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3"));
-  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
+  for (const char* command :
+       {"serve", "chat", "doctor", "bench", "servers", "mcp", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = run({command, "--help"});
     EXPECT_EQ(own.code, kExitOk) << command;
@@ -153,7 +156,8 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
 }
 
 TEST(Program, TheHelpFitsInAPipe) {
-  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
+  for (const char* command :
+       {"serve", "chat", "doctor", "bench", "servers", "mcp", "version", "completion", "man"}) {
     std::istringstream help(run({command, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
   }

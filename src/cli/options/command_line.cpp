@@ -1,5 +1,6 @@
 #include "cli/options/command_line.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -150,6 +151,15 @@ void Subcommand::add_repeatable(const std::string& names, Keep keep,
   describe(*option, help);
 }
 
+void Subcommand::add_command_words(std::vector<std::string>& words, const OptionHelp& help) {
+  line_->command_words_[app_->get_name()] = {.words = &words,
+                                             .outline = {.names = {"-- " + help.operand},
+                                                         .operand = help.operand,
+                                                         .text = help.text,
+                                                         .is_argument = true,
+                                                         .takes_many = true}};
+}
+
 CommandLine::CommandLine(const ProgramHelp& help)
     : app_(std::make_unique<CLI::App>(help.description, help.name)), print_(help.print) {
   app_->set_help_flag("-h,--help", "Print this help and exit");
@@ -170,18 +180,29 @@ Subcommand CommandLine::add_subcommand(const std::string& name, const std::strin
   CLI::App* app = app_->add_subcommand(name, description);
   app->footer(footer);
   app->callback([this, command = std::move(command)] { chosen_ = command; });
-  return Subcommand(*app);
+  return {*this, *app};
+}
+
+/// The arguments without the words after "--", if the command takes those as a command.
+std::span<const char* const> CommandLine::take_command_words(
+    std::span<const char* const> arguments) {
+  const auto dashes = std::ranges::find(arguments, std::string_view("--"));
+  if (arguments.size() < 2 || dashes == arguments.end()) return arguments;
+  const auto taken = command_words_.find(std::string_view(arguments[1]));
+  if (taken == command_words_.end()) return arguments;
+  taken->second.words->assign(dashes + 1, arguments.end());
+  return arguments.first(static_cast<std::size_t>(dashes - arguments.begin()));
 }
 
 int CommandLine::run(int argc, const char* const* argv) {
-  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  const std::span arguments = take_command_words({argv, static_cast<std::size_t>(argc)});
   if (const auto name = option_without_value(arguments)) {
     std::cerr << app_->get_name() << ": " << *name << "= has no value; give one, or leave it out\n";
     return kExitUsage;
   }
   app_->require_subcommand(1);  // not earlier, because the subcommands would inherit it
   try {
-    app_->parse(argc, argv);
+    app_->parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& asked) {
     std::ostringstream text;
     app_->exit(asked, text);
@@ -200,7 +221,12 @@ int CommandLine::run(int argc, const char* const* argv) {
 }
 
 CommandOutline CommandLine::outline() const {
-  return outline_of(*app_);
+  CommandOutline out = outline_of(*app_);
+  for (CommandOutline& command : out.commands) {
+    const auto words = command_words_.find(command.name);
+    if (words != command_words_.end()) command.options.push_back(words->second.outline);
+  }
+  return out;
 }
 
 /// The subcommand that the arguments name, or the program itself.

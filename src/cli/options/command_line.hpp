@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +44,8 @@ using OptionTarget =
 /// Which values of a repeated option are used.
 enum class Keep : std::uint8_t { all, last };
 
+class CommandLine;
+
 /// One subcommand of a CommandLine, which owns it. `names` looks like "--url" or "-q,--quiet"; a
 /// word without dashes is a positional argument. Targets, and what callbacks refer to, must outlive
 /// the parsing.
@@ -60,11 +64,15 @@ class Subcommand {
   void add_repeatable(const std::string& names, Keep keep,
                       const std::function<void(const std::vector<std::string>&)>& receive,
                       const OptionHelp& help);
+  /// Gives `words` all that stands after "--": a command that is no part of this one. Without this,
+  /// "--" only says that no options follow.
+  void add_command_words(std::vector<std::string>& words, const OptionHelp& help);
 
  private:
   friend class CommandLine;
-  explicit Subcommand(CLI::App& app) : app_(&app) {}
+  Subcommand(CommandLine& line, CLI::App& app) : line_(&line), app_(&app) {}
 
+  CommandLine* line_;
   CLI::App* app_;
 };
 
@@ -99,10 +107,20 @@ class CommandLine {
   [[nodiscard]] CommandOutline outline() const;
 
  private:
+  friend class Subcommand;
+  /// Where the words after "--" go, and how the help shows them.
+  struct CommandWords {
+    std::vector<std::string>* words;
+    OptionOutline outline;
+  };
+
   [[nodiscard]] const CLI::App& chosen_app() const;
   [[nodiscard]] std::string explain(const CLI::ParseError& error) const;
+  [[nodiscard]] std::span<const char* const> take_command_words(
+      std::span<const char* const> arguments);
 
   std::unique_ptr<CLI::App> app_;
+  std::map<std::string, CommandWords, std::less<>> command_words_;  // by the name of the command
   std::function<int(const std::string& text)> print_;
   Command chosen_;
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -67,9 +68,10 @@ Result<void> add_table(FileValues& out, const toml::table& table, std::string_vi
   return {};
 }
 
-}  // namespace
-
-Result<FileValues> parse_config_text(std::string_view text, std::string_view name) {
+/// Parses `text` and returns what `use` makes of the table, a Result.
+template <class Use>
+auto with_table(std::string_view text, std::string_view name, Use use)
+    -> decltype(use(std::declval<const toml::table&>())) {
   // Each dot in a key makes a nested table, and toml++ destroys nested tables recursively.
   constexpr std::ptrdiff_t kMaxDots = 10'000;
   if (std::ranges::count(text, '.') > kMaxDots) {
@@ -77,16 +79,67 @@ Result<FileValues> parse_config_text(std::string_view text, std::string_view nam
                 std::string(name) + ": contains more than " + std::to_string(kMaxDots) + " dots");
   }
   try {
-    const toml::table table = toml::parse(text, name);
+    return use(toml::parse(text, name));
+  } catch (const toml::parse_error& error) {
+    return fail(kExitUsage,
+                origin_of(name, error.source()) + ": " + std::string(error.description()));
+  }
+}
+
+/// Nothing if `node` is nested in more than `levels` levels.
+std::optional<json::value> json_of(const toml::node& node, std::size_t levels) {
+  if (levels == 0) return std::nullopt;
+  if (const auto* table = node.as_table()) {
+    json::object out;
+    for (const auto& [key, inner] : *table) {
+      auto value = json_of(inner, levels - 1);
+      if (!value) return std::nullopt;
+      out.insert_or_assign(key.str(), *std::move(value));
+    }
+    return out;
+  }
+  if (const auto* array = node.as_array()) {
+    json::array out;
+    for (const toml::node& inner : *array) {
+      auto value = json_of(inner, levels - 1);
+      if (!value) return std::nullopt;
+      out.push_back(*std::move(value));
+    }
+    return out;
+  }
+  if (const auto* text = node.as_string()) return json::value(text->get());
+  if (const auto* number = node.as_integer()) return json::value(number->get());
+  if (const auto* number = node.as_floating_point()) return json::value(number->get());
+  if (const auto* flag = node.as_boolean()) return json::value(flag->get());
+  std::ostringstream text;  // a date or a time
+  node.visit([&](const auto& value) {
+    if constexpr (toml::is_date<decltype(value)> || toml::is_time<decltype(value)> ||
+                  toml::is_date_time<decltype(value)>) {
+      text << value.get();
+    }
+  });
+  return json::value(text.str());
+}
+
+}  // namespace
+
+Result<FileValues> parse_config_text(std::string_view text, std::string_view name) {
+  return with_table(text, name, [&](const toml::table& table) -> Result<FileValues> {
     FileValues out;
     if (auto added = add_table(out, table, name, ""); !added) {
       return std::unexpected(std::move(added.error()));
     }
     return out;
-  } catch (const toml::parse_error& error) {
-    return fail(kExitUsage,
-                origin_of(name, error.source()) + ": " + std::string(error.description()));
-  }
+  });
+}
+
+Result<json::value> parse_toml_as_json(std::string_view text, std::string_view name) {
+  return with_table(text, name, [&](const toml::table& table) -> Result<json::value> {
+    auto value = json_of(table, kMaxJsonDepth);
+    if (value) return *std::move(value);
+    return fail(kExitUsage, std::string(name) + ": is nested in more than " +
+                                std::to_string(kMaxJsonDepth) + " levels");
+  });
 }
 
 Result<FileValues> read_config_file(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 
@@ -22,6 +23,10 @@ using FileValues = std::map<std::string, FileValue, std::less<>>;
 /// Parses a TOML text. It may hold strings, numbers, booleans and arrays of them, in at most one
 /// level of tables. `name` is the file's name in origins and errors. Errors carry kExitUsage.
 Result<FileValues> parse_config_text(std::string_view text, std::string_view name);
+
+/// Parses a TOML text of any shape as a JSON value; dates and times become strings. Errors are as
+/// those of parse_config_text(), also for a text that is nested in more than kMaxJsonDepth levels.
+Result<json::value> parse_toml_as_json(std::string_view text, std::string_view name);
 
 /// Reads and parses a TOML file of at most 1 MiB, as parse_config_text() does.
 Result<FileValues> read_config_file(const std::string& path);

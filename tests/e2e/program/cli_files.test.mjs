@@ -19,7 +19,7 @@ async function offered(...words) {
 }
 
 test('bash completes commands, options, values and files', async () => {
-  assert.deepEqual(await offered('ser'), ['serve']);
+  assert.deepEqual(await offered('ser'), ['serve', 'servers']);
   assert.ok((await offered('')).includes('doctor'));
   assert.deepEqual(await offered('serve', '--max-conn'), [
     '--max-connections',

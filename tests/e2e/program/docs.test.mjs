@@ -3,7 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -132,6 +140,27 @@ test('the command line: a pipe, and a list of places', async () => {
   assert.match(printed.stdout, /^listen = \["127\.0\.0\.1:9000", "\[::1\]:9000"\]/);
 });
 
+test('names of servers: what the commands print, and our own file', async () => {
+  const shown = take('docs/cli.md', 'console', 1);
+  const home = mkdtempSync(path.join(folder, 'home-'));
+  const before = `export HOME='${home}' XDG_CONFIG_HOME='${home}/.config'; cd "$HOME"`;
+  assert.equal(await run_commands(shown, { before }), output_of(shown));
+  mkdirSync(path.join(home, '.config/sluice'), { recursive: true });
+  const own = take('docs/cli.md', 'json', 1);
+  writeFileSync(path.join(home, '.config/sluice/servers.json'), own, { mode: 0o600 });
+  const listed = await run_commands('$ sluice servers --json', { before });
+  const { servers, warnings } = JSON.parse(listed);
+  assert.deepEqual(warnings, []);
+  assert.deepEqual(
+    servers.map(({ name, application, refusal }) => ({ name, application, refusal })),
+    Object.keys(JSON.parse(own).mcpServers).map((name) => ({
+      name,
+      application: 'sluice',
+      refusal: undefined,
+    })),
+  );
+});
+
 test('the stream methods: requests, and the forms of their results', async () => {
   const json = (number) => JSON.parse(take('docs/streaming.md', 'json', number));
   const started = json(1);
@@ -239,7 +268,10 @@ test('the C++ compiles', () => {
 test('options in the text exist', async () => {
   const help = async (...words) => (await run_program([...words, '--help'])).stdout;
   const known = new Set(['--component']); // of CMake
-  const commands = ['serve', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'];
+  const commands = ['serve', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
+    'servers',
+    'mcp',
+  );
   for (const text of await Promise.all([help(), ...commands.map((name) => help(name))])) {
     for (const [option] of text.matchAll(/--[a-z][a-z-]+/g)) known.add(option);
   }

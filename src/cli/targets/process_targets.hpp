@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cli/targets/config_places.hpp"
+#include "cli/targets/found_servers.hpp"
+#include "cli/targets/variables.hpp"
+
+namespace sluice {
+
+// What this process knows: its environment, its working directory and the disk.
+
+PlaceSources process_places();
+/// Files that others can change (config_reader.hpp) are not read.
+VariableSources process_variables();
+/// The servers of all files that process_places() leads to.
+FoundServers process_servers();
+
+}  // namespace sluice

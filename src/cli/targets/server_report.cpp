@@ -1,0 +1,197 @@
+#include "cli/targets/server_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "json/json.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kMask = "***";
+
+bool looks_secret(std::string_view option) {
+  constexpr std::array<std::string_view, 7> kWords = {
+      {"key", "token", "secret", "password", "passwd", "auth", "header"}};
+  const std::string name = to_lower(option);
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });
+}
+
+/// A URL without what may be secret in it.
+std::string masked_url(std::string_view url) {
+  std::string out;
+  const auto scheme = url.find("://");
+  if (scheme != std::string_view::npos) {
+    const auto begin = scheme + 3;
+    const auto end = std::min(url.find_first_of("/?#", begin), url.size());
+    const auto at = url.substr(begin, end - begin).rfind('@');
+    out.append(url.substr(0, begin));
+    if (at != std::string_view::npos) out.append(kMask).append("@");
+    url.remove_prefix(at == std::string_view::npos ? begin : begin + at + 1);
+  }
+  const auto question = std::min(url.find('?'), url.size());
+  out.append(url.substr(0, question));
+  url.remove_prefix(question);
+  while (!url.empty()) {  // each begins with ? or &
+    const auto end = std::min(url.find('&', 1), url.size());
+    const std::string_view pair = url.substr(0, end);
+    const auto equals = std::min(pair.find('='), pair.size());
+    out.append(pair.substr(0, equals));
+    if (equals < pair.size()) out.append("=").append(kMask);
+    url.remove_prefix(end);
+  }
+  return out;
+}
+
+std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  bool hides_next = false;
+  for (const std::string& argument : arguments) {
+    const bool is_option = argument.starts_with('-');
+    const auto equals = argument.find('=');
+    if (std::exchange(hides_next, false) && !is_option) {
+      out.emplace_back(kMask);
+    } else if (equals != std::string::npos && looks_secret(argument.substr(0, equals))) {
+      out.push_back(argument.substr(0, equals + 1).append(kMask));
+    } else if (argument.contains("://")) {
+      out.push_back(masked_url(argument));
+    } else {
+      hides_next = is_option && looks_secret(argument);
+      out.push_back(argument);
+    }
+  }
+  return out;
+}
+
+json::array names_in(const NamedValues& values) {
+  json::array out;
+  for (const auto& [name, value] : values) out.emplace_back(name);
+  return out;
+}
+
+std::string padded_name(std::string_view text, std::size_t width) {
+  std::string out(text);
+  out.resize(std::max(width, out.size()), ' ');
+  return out;
+}
+
+json::object json_of(const FoundServers& found, const ServerConfig& server) {
+  json::object out{{"name", server.name},
+                   {"application", name_of(server.source.application).id},
+                   {"scope", to_string(server.source.scope)},
+                   {"file", server.source.path},
+                   {"enabled", server.enabled},
+                   {"clash", clashes(found, server.name)}};
+  if (const auto* command = std::get_if<ServerCommand>(&server.place)) {
+    const auto arguments = masked_arguments(command->arguments);
+    out["command"] = command->program;
+    out["args"] = json::array(arguments.begin(), arguments.end());
+    out["env"] = names_in(command->environment);
+    if (!command->directory.empty()) out["cwd"] = command->directory;
+  } else {
+    const auto& remote = std::get<ServerUrl>(server.place);
+    out["url"] = masked_url(remote.url);
+    out["transport"] = to_string(remote.transport);
+    json::array headers = names_in(remote.headers);
+    for (const HeaderFromVariable& one : remote.variable_headers) headers.emplace_back(one.header);
+    out["headers"] = std::move(headers);
+  }
+  if (!server.refusal.empty()) out["refusal"] = server.refusal;
+  return out;
+}
+
+/// What is to be known of a server besides its place.
+std::vector<std::string> notes_of(const FoundServers& found, const ServerConfig& server) {
+  std::vector<std::string> notes;
+  if (!server.enabled) notes.emplace_back("switched off");
+  if (!server.refusal.empty()) notes.push_back("not used: " + server.refusal);
+  const std::string id(name_of(server.source.application).id);
+  const NamedServer alone = find_server(found, server.name);
+  if (!alone.candidates.empty()) {
+    notes.push_back("the name clashes; say " + id + "/" + server.name);
+  } else if (alone.server != nullptr && !is_same_place(*alone.server, server) &&
+             alone.server->source.application != server.source.application) {
+    notes.push_back("the name alone means that of " +
+                    std::string(name_of(alone.server->source.application).id) + "; say " + id +
+                    "/" + server.name);
+  }
+  if (const NamedServer qualified = find_server(found, id + "/" + server.name);
+      qualified.server != nullptr && qualified.server != &server) {
+    notes.push_back("hidden by " + qualified.server->source.path);
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::string shown_path(std::string_view path, std::string_view home) {
+  const bool below =
+      !home.empty() && path.starts_with(home) && path.substr(home.size()).starts_with('/');
+  return below ? "~" + std::string(path.substr(home.size())) : std::string(path);
+}
+
+std::string describe_place(const ServerPlace& place) {
+  std::string out;
+  const auto append_names = [&](std::string_view what, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      out.append(&name == &names.front() ? "  (" + std::string(what) + ": " : ", ").append(name);
+    }
+    if (!names.empty()) out.push_back(')');
+  };
+  std::vector<std::string> names;
+  if (const auto* command = std::get_if<ServerCommand>(&place)) {
+    out = "-- " + command->program;
+    for (const std::string& argument : masked_arguments(command->arguments)) {
+      out.append(" ").append(argument);
+    }
+    for (const auto& [name, value] : command->environment) names.push_back(name);
+    append_names("env", names);
+    return out;
+  }
+  const auto& remote = std::get<ServerUrl>(place);
+  out = masked_url(remote.url);
+  for (const auto& [name, value] : remote.headers) names.push_back(name);
+  for (const HeaderFromVariable& one : remote.variable_headers) names.push_back(one.header);
+  append_names("headers", names);
+  return out;
+}
+
+std::string text_of_servers(const FoundServers& found, std::string_view home, const Style& style) {
+  std::size_t name_width = 0;
+  std::size_t id_width = 0;
+  for (const ServerConfig& server : found.servers) {
+    name_width = std::max(name_width, one_line(server.name).size());
+    id_width = std::max(id_width, name_of(server.source.application).id.size());
+  }
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kWidest = 24;
+  name_width = std::min(name_width, kWidest) + kGap;
+  std::string out;
+  for (const ServerConfig& server : found.servers) {
+    out.append(style.bold()).append(padded_name(one_line(server.name), name_width));
+    out.append(style.reset());
+    out.append(padded_name(name_of(server.source.application).id, id_width + kGap));
+    out.append(one_line(describe_place(server.place))).append("\n");
+    out.append(name_width, ' ').append(style.dim());
+    out.append(one_line(shown_path(server.source.path, home))).append(style.reset());
+    for (const std::string& note : notes_of(found, server)) {
+      out.append("; ").append(style.yellow()).append(one_line(note)).append(style.reset());
+    }
+    out.append("\n");
+  }
+  return out;
+}
+
+std::string json_of_servers(const FoundServers& found) {
+  json::array servers;
+  for (const ServerConfig& server : found.servers) servers.push_back(json_of(found, server));
+  json::array warnings;
+  for (const ConfigWarning& warning : found.warnings) warnings.emplace_back(warning.describe());
+  return to_json(json::object{{"servers", std::move(servers)}, {"warnings", std::move(warnings)}}) +
+         "\n";
+}
+
+}  // namespace sluice
