@@ -361,6 +361,30 @@ TEST_F(HttpClientTest, FindsAServerByName) {
   EXPECT_TRUE(outcome.complete);
 }
 
+TEST_F(HttpClientTest, MayBeLedToAServerInAnotherWay) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  ScriptedServer::Peer peer(loop, Descriptor(ends[0]));
+  std::string asked;
+  Descriptor way(ends[1]);
+  HttpClient client(loop, {.dial = [&](const Url& url) -> Result<Descriptor> {
+                      asked = url.authority();
+                      if (!way) return fail(502, "no way");
+                      return std::move(way);
+                    }});
+  const auto call = get(client, outcome);
+  ASSERT_TRUE(run_until(loop, [&] { return peer.received.ends_with("\r\n\r\n"); }));
+  peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+  finish(outcome);
+  EXPECT_EQ(outcome.body(), "ok");
+  EXPECT_EQ(asked, server.url().authority());
+  Outcome second;
+  const auto another = get(client, second);
+  finish(second);
+  ASSERT_TRUE(second.error);
+  EXPECT_THAT(second.error->message, AllOf(StartsWith("Cannot connect"), HasSubstr("no way")));
+}
+
 TEST_F(HttpClientTest, GivesUpAServerThatSaysNothing) {
   HttpClient client(loop, {.idle_timeout = 30ms});
   const auto call = get(client, outcome);

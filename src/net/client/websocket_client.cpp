@@ -72,7 +72,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
       return;
     }
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
-    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls);
+    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, options_.dial);
     connection_->set_owner(this);
     connection_->write(head->append("\r\n"));
     connection_->connect(options_.connect_timeout);
