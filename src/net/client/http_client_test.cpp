@@ -281,6 +281,20 @@ TEST_F(HttpClientTest, AHeadHasALimit) {
   ASSERT_TRUE(outcome.error);
 }
 
+TEST_F(HttpClientTest, ManyShortFieldsAreALongHeadToo) {
+  HttpClient client(loop, {.max_head = 1000});
+  const auto call = get(client, outcome);
+  ScriptedServer::Peer& peer = server.peer(0);
+  peer.send("HTTP/1.1 200 OK\r\n");
+  for (int i = 0; i < 200 && !outcome.ended(); ++i) {
+    peer.send("A: b\r\n");
+    loop.poll();
+  }
+  finish(outcome);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->message, HasSubstr("header limit"));
+}
+
 TEST_F(HttpClientTest, TheReplyToHeadHasNoBody) {
   HttpClient client(loop);
   const auto call = client.send({.method = "HEAD", .url = server.url()}, outcome.callbacks());
