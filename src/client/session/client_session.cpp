@@ -97,7 +97,7 @@ void ClientSession::discover(const Revision& revision) {
 }
 
 void ClientSession::on_discovered(const Revision& asked, Result<json::object> answer) {
-  if (is_lost_) return;
+  if (lost_) return;
   if (answer) {
     const Revision* const newest = newest_of(answer->if_contains("supportedVersions"), Era::modern);
     const bool is_free = newest != nullptr && options_.revision.empty();
@@ -134,7 +134,7 @@ void ClientSession::initialize(const Revision& revision) {
 }
 
 void ClientSession::on_initialized(Result<json::object> answer) {
-  if (is_lost_) return;
+  if (lost_) return;
   if (!answer) return fail_to_connect(std::move(answer.error()));
   const std::string name(text_at(*answer, "protocolVersion"));
   const Revision* const agreed = find_revision(name);
@@ -211,8 +211,9 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                                                   .options = options,
                                                   .callbacks = std::move(callbacks)})
                          .first->second;
-  if (is_lost_) {
-    end_later(number, {kInternalError, "The connection to the server is over", {}});
+  if (lost_) {
+    end_later(number,
+              {kInternalError, "The connection to the server is over: " + lost_->message, {}});
   } else if (is_too_many) {
     end_later(number, {kLimitReached,
                        "There are " + std::to_string(options_.max_requests) +
@@ -316,7 +317,7 @@ void ClientSession::cancel(Number number) {
 void ClientSession::tell_cancelled(const Request& request, std::string_view reason) {
   // A client must not cancel `initialize` (2025-11-25, Cancellation), and a server that is silent
   // on the probe knows no cancellation.
-  if (request.id == 0 || is_lost_ || request.method == "initialize" ||
+  if (request.id == 0 || lost_ || request.method == "initialize" ||
       request.method == "server/discover") {
     return;
   }
@@ -480,7 +481,7 @@ bool ClientSession::can_be_asked(std::string_view method, const json::object& pa
 }
 
 void ClientSession::reply(const RequestId& id, const json::object& members) {
-  if (is_lost_) return;
+  if (lost_) return;
   // The id goes back as it came, so the text is put together around it.
   const std::string rest = to_json(members);
   std::string text = R"({"jsonrpc":"2.0","id":)" + id + ",";
@@ -583,11 +584,14 @@ void ClientSession::on_lost(const Error& why) {
     by_id_.clear();
     return initialize(newest_revision(Era::legacy));
   }
-  is_lost_ = true;
+  lost_ = why;
   for (const auto& [id, question] : std::exchange(asked_, {})) {
     if (options_.on_withdrawn) options_.on_withdrawn(question);
   }
-  while (!requests_.empty()) end(requests_.begin()->first, std::unexpected(why));
+  // What the callbacks begin ends by itself.
+  std::vector<Number> numbers;
+  for (const auto& [number, request] : requests_) numbers.push_back(number);
+  for (const Number number : numbers) end(number, std::unexpected(why));
   fail_to_connect(why);
   if (const auto told = std::exchange(options_.on_lost, {})) told(why);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -167,8 +168,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   ClientCapabilities capabilities_;  // as in the options
   ServerDescription server_;
   std::function<void(Result<ServerDescription>)> connecting_;  // empty once that is done
-  bool is_lost_ = false;
-  bool is_renewing_ = false;  // the session is being replaced
+  std::optional<Error> lost_;                                  // why the link is over
+  bool is_renewing_ = false;                                   // the session is being replaced
   std::vector<Number> held_;  // requests that wait for the new session
   bool has_probed_ = false;
   Number last_number_ = 0;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -428,6 +429,25 @@ TEST_F(ClientSessionTest, ALostLinkEndsAllRequests) {
   loop.run();
   EXPECT_THAT(said.back(), HasSubstr("is over"));
   EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, WhatIsBegunBecauseTheLinkIsLostFailsLater) {
+  open_modern();
+  int failed = 0;
+  std::function<void()> again = [&] {
+    session->begin("tools/call", {}, {}, {.on_answer = [&](const Result<json::object>& answer) {
+                     EXPECT_FALSE(answer);
+                     if (++failed < 3) again();
+                   }});
+  };
+  again();
+  wire.owner->on_lost({502, "the wire is cut", {}});
+  EXPECT_EQ(failed, 1);
+  loop.run();
+  EXPECT_EQ(failed, 3);
+  call();
+  loop.run();
+  EXPECT_THAT(said, ElementsAre(HasSubstr("is over: the wire is cut")));
 }
 
 TEST_F(ClientSessionTest, AForgottenSessionIsReplacedOnceAndWhatWasRefusedIsSentAgain) {
