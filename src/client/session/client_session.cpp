@@ -168,7 +168,7 @@ void ClientSession::on_session_over(const RequestId& id) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   by_id_.erase(std::exchange(request.id, 0));
-  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  disarm_idle(request);
   request.was_held = true;
   held_.push_back(number);
   if (std::exchange(is_renewing_, true)) return;
@@ -283,7 +283,7 @@ Result<void> ClientSession::send(json::object message, json::object params, std:
 }
 
 void ClientSession::arm(Number number, Request& request) {
-  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  disarm_idle(request);
   if (request.options.idle_timeout <= Duration()) return;
   request.idle_timer = loop_->schedule_at(
       loop_->clock().now() + request.options.idle_timeout, [weak = weak_from_this(), number] {
@@ -291,8 +291,12 @@ void ClientSession::arm(Number number, Request& request) {
       });
 }
 
-void ClientSession::disarm(Request& request) {
+void ClientSession::disarm_idle(Request& request) {
   if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+}
+
+void ClientSession::disarm(Request& request) {
+  disarm_idle(request);
   if (request.timer != 0) loop_->cancel(std::exchange(request.timer, 0));
 }
 
@@ -407,7 +411,7 @@ void ClientSession::on_response(const Message& message) {
 void ClientSession::on_input_required(Number number, const json::object& result) {
   Request& request = requests_.at(number);
   by_id_.erase(std::exchange(request.id, 0));
-  disarm(request);
+  disarm_idle(request);
   if (++request.rounds > options_.max_rounds) {
     return end(number, fail(kLimitReached, "The server asks for more input in each of " +
                                                std::to_string(options_.max_rounds) + " rounds"));
@@ -421,6 +425,12 @@ void ClientSession::on_input_required(Number number, const json::object& result)
   }
   std::vector<ServerQuestion> questions;
   if (const json::object* const wanted = object_at(result, "inputRequests")) {
+    if (wanted->size() > options_.max_questions) {
+      return end(number,
+                 fail(kLimitReached, "The server asks for " + std::to_string(wanted->size()) +
+                                         " inputs at once; this client takes " +
+                                         std::to_string(options_.max_questions)));
+    }
     for (const auto& [key, value] : *wanted) {
       const json::object* const members = value.if_object();
       const json::object* const params =
@@ -443,6 +453,8 @@ void ClientSession::on_input_required(Number number, const json::object& result)
       if (const auto self = weak.lock()) self->on_input(number, asked, std::move(answer));
     };
     options_.on_question(std::move(question));
+    // Who is asked may have cancelled the request.
+    if (!requests_.contains(number)) return;
   }
 }
 

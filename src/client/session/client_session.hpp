@@ -145,6 +145,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Result<void> send_round(Number number, Request& request, json::object params);
   Result<void> send(json::object message, json::object params, std::string method, RequestId id);
   void arm(Number number, Request& request);
+  /// Not silent, or not expected to say anything.
+  void disarm_idle(Request& request);
   void disarm(Request& request);
   void give_up(Number number, const char* what);
   void end(Number number, Result<json::object> answer);

@@ -63,7 +63,10 @@ class ClientSessionTest : public ::testing::Test {
   void open() {
     options.info = {.name = "test", .version = "1"};
     options.capabilities = {{"elicitation", {{"form", json::object()}}}, {"roots", json::object()}};
-    options.on_question = [this](ServerQuestion question) { asked.push_back(std::move(question)); };
+    options.on_question = [this](ServerQuestion question) {
+      asked.push_back(std::move(question));
+      if (when_asked) when_asked();
+    };
     options.on_withdrawn = [this](std::uint64_t number) { withdrawn.push_back(number); };
     options.on_notification = [this](std::string_view method, const json::object&) {
       notified.emplace_back(method);
@@ -124,6 +127,7 @@ class ClientSessionTest : public ::testing::Test {
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;  // of calls
   std::vector<ServerQuestion> asked;
+  std::function<void()> when_asked;
   std::vector<std::uint64_t> withdrawn;
   std::vector<std::string> notified;
   std::vector<std::string> lost;
@@ -347,6 +351,41 @@ TEST_F(ClientSessionTest, RoundsAreBoundedAndOnlyWhatIsOfferedIsAsked) {
   reply(R"("result":{"resultType":"input_required","inputRequests":{)"
         R"("a":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}})");
   EXPECT_THAT(said.back(), HasSubstr("has not offered"));
+}
+
+TEST_F(ClientSessionTest, TheTotalTimeGoesOnFromRoundToRound) {
+  open_modern();
+  call({.idle_timeout = {}, .timeout = 30s});
+  reply(R"("result":{"resultType":"input_required","requestState":"s"})");
+  loop.advance(20s);
+  reply(
+      R"("result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}})");
+  loop.advance(10s);
+  EXPECT_THAT(said, ElementsAre("-31001 No answer to tools/call: it took too long"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked.at(0).number));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, InputsAtOnceAreBounded) {
+  options.max_questions = 2;
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"roots/list"},"c":{"method":"roots/list"}}})");
+  EXPECT_THAT(said, ElementsAre(HasSubstr("asks for 3 inputs at once; this client takes 2")));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(ClientSessionTest, WhoCancelsWhenAskedIsAskedNoMore) {
+  ClientSession::Number number = 0;
+  when_asked = [&] { session->cancel(number); };
+  open_modern();
+  number = call();
+  take();
+  receive(R"({"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{)"
+          R"("a":{"method":"roots/list"},"b":{"method":"roots/list"}}}})");
+  EXPECT_EQ(asked.size(), 1U);
+  EXPECT_EQ(session->unanswered(), 0U);
 }
 
 TEST_F(ClientSessionTest, QuestionsEndWithTheirRequest) {
