@@ -499,9 +499,10 @@ void ClientSession::reply(const RequestId& id, const json::object& members) {
   std::string text = R"({"jsonrpc":"2.0","id":)" + id + ",";
   text.append(std::string_view(rest).substr(1));
   const Result<void> sent = link_->send({.text = std::move(text), .revision = server_.revision});
-  if (!sent) {
+  if (sent) return;
+  if (const auto left_out = logged_faults_.take()) {
     log_warning("an answer to a server could not be sent",
-                {{"why", std::string_view(sent.error().message)}});
+                {{"why", std::string_view(sent.error().message)}, {"left_out", *left_out}});
   }
 }
 
