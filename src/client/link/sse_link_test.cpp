@@ -42,6 +42,8 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
     heard.emplace_back(text);
     if (leaves) link = nullptr;
   }
+  bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
+  void on_unreadable(std::string_view /*text*/, const Error& /*why*/) override {}
   void on_unanswered(const RequestId& id, const Error& why) override {
     unanswered.push_back(id + " " + why.message);
   }

@@ -209,7 +209,8 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                          .emplace(number, Request{.method = std::move(method),
                                                   .params = std::move(params),
                                                   .options = options,
-                                                  .callbacks = std::move(callbacks)})
+                                                  .callbacks = std::move(callbacks),
+                                                  .faults = faults_})
                          .first->second;
   if (lost_) {
     end_later(number,
@@ -304,7 +305,9 @@ void ClientSession::give_up(Number number, const char* what) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return;
   tell_cancelled(found->second, what);
-  end(number, fail(kTimedOut, "No answer to " + found->second.method + ": " + what));
+  end(number,
+      std::unexpected(explained(
+          found->second, {kTimedOut, "No answer to " + found->second.method + ": " + what, {}})));
 }
 
 void ClientSession::cancel(Number number) {
@@ -351,41 +354,49 @@ void ClientSession::end_later(Number number, Error why) {
 
 // --- what the server sends ----------------------------------------------------------------------
 
-void ClientSession::on_message(std::string_view text) {
+bool ClientSession::take(std::string_view text, const RequestId* only) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
-  if (!server_.revision->batches || !is_batch(text)) return on_text(text);
+  if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
   // The texts point into `text`, so each can be parsed by itself.
   const auto texts = parser_.parse_batch(text, options_.max_requests);
-  if (!texts) return on_text(text);
-  for (const std::string_view each : *texts) on_text(each);
+  if (!texts) return take_one(text, only);
+  bool is_right = true;
+  for (const std::string_view each : *texts) is_right &= take_one(each, only);
+  return is_right;
 }
 
-void ClientSession::on_text(std::string_view text) {
+bool ClientSession::take_one(std::string_view text, const RequestId* only) {
   const std::expected<Message, MessageError> message = parser_.parse(text);
   if (!message) {
-    if (const auto left_out = logged_faults_.take()) {
-      log_warning(
-          "a server has sent what is no message",
-          {{"why", std::string_view(message.error().error.message)}, {"left_out", *left_out}});
-    }
-    // If it was to be an answer, nobody waits for it in vain.
-    if (const Result<json::value> value = parse_json(text); value && value->is_object()) {
-      const json::value* const id = value->get_object().if_contains("id");
-      if (id != nullptr && !value->get_object().contains("method")) {
-        on_unanswered(to_json(*id),
-                      {kInternalError, "The server's answer is no JSON-RPC message", {}});
-      }
-    }
-    return;
+    if (only != nullptr && response_id_of(text) != *only) text = {};
+    on_unreadable(text, message.error().error);
+    return true;
   }
   switch (message->kind) {
     case MessageKind::response:
-      return on_response(*message);
+      if (only != nullptr && *only != message->id) return false;
+      on_response(*message);
+      break;
     case MessageKind::request:
-      return on_request(*message);
+      on_request(*message);
+      break;
     case MessageKind::notification:
-      return on_notification(*message);
+      on_notification(*message);
+      break;
   }
+  return true;
+}
+
+void ClientSession::on_unreadable(std::string_view text, const Error& why) {
+  if (const auto left_out = logged_faults_.take()) {
+    log_warning("a server has sent what is no message",
+                {{"why", std::string_view(why.message)}, {"left_out", *left_out}});
+  }
+  ++faults_;
+  last_fault_ = why.message;
+  // If it was to be an answer, nobody waits for it in vain.
+  unanswered(response_id_of(text),
+             {kInternalError, "The server's answer cannot be read: " + why.message, {}});
 }
 
 void ClientSession::on_response(const Message& message) {
@@ -567,6 +578,18 @@ void ClientSession::on_notification(const Message& message) {
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
+  const auto found = by_id_.find(number_of(id));
+  if (found != by_id_.end()) unanswered(id, explained(requests_.at(found->second), why));
+}
+
+Error ClientSession::explained(const Request& request, Error why) const {
+  if (faults_ > request.faults) {
+    why.message += "; the server has sent a message that cannot be read: " + last_fault_;
+  }
+  return why;
+}
+
+void ClientSession::unanswered(const RequestId& id, const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const auto found = by_id_.find(number_of(id));
   if (found == by_id_.end()) return;

@@ -122,13 +122,16 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
     bool was_held = false;  // for a new session
     json::object inputs{};  // the answers of this round
     std::map<std::uint64_t, std::string> open_inputs{};  // its unanswered questions, and their keys
+    std::uint64_t faults = 0;                            // of the server, before this request
     Executor::TimerId idle_timer = 0;
     Executor::TimerId timer = 0;
   };
   using Requests = std::map<Number, Request>;
 
   // ServerLink::Owner
-  void on_message(std::string_view text) override;
+  void on_message(std::string_view text) override { take(text, nullptr); }
+  bool on_reply(const RequestId& id, std::string_view text) override { return take(text, &id); }
+  void on_unreadable(std::string_view text, const Error& why) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_session_over(const RequestId& id) override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
@@ -149,12 +152,17 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void disarm_idle(Request& request);
   void disarm(Request& request);
   void give_up(Number number, const char* what);
+  void unanswered(const RequestId& id, const Error& why);
+  /// Why a request has no answer, with what the server has done wrong meanwhile.
+  [[nodiscard]] Error explained(const Request& request, Error why) const;
   void end(Number number, Result<json::object> answer);
   /// Answers a request that could not be sent, in a later turn.
   void end_later(Number number, Error why);
   void tell_cancelled(const Request& request, std::string_view reason);
 
-  void on_text(std::string_view text);
+  /// Takes a message or a batch. If it answers another request than `only`, returns false.
+  bool take(std::string_view text, const RequestId* only);
+  bool take_one(std::string_view text, const RequestId* only);
   void on_response(const Message& message);
   void on_input_required(Number number, const json::object& result);
   void on_input(Number number, std::uint64_t question, Result<json::object> answer);
@@ -181,7 +189,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::map<RequestId, std::uint64_t> asked_;  // requests of the server that are unanswered
   std::uint64_t last_question_ = 0;
   MessageParser parser_;
-  LogLimit logged_faults_;  // of messages of the server
+  std::uint64_t faults_ = 0;  // messages of the server that could not be read
+  std::string last_fault_;    // why not
+  LogLimit logged_faults_;
   std::unique_ptr<ServerLink> link_;
 };
 

@@ -20,6 +20,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -265,9 +266,44 @@ TEST_F(ClientSessionTest, WhatIsNoAnswerEndsItsRequest) {
   receive("{");
   receive("[]");
   receive(R"({"jsonrpc":"2.0","id":77777777777777777777,"result":{}})");
-  EXPECT_THAT(said, ElementsAre("-32603 The server's answer is no JSON-RPC message",
+  EXPECT_THAT(said, ElementsAre(StartsWith("-32603 The server's answer cannot be read: "),
                                 "-32603 The server's answer has no object as its result"));
   EXPECT_EQ(session->unanswered(), 1U);
+  // Even of what is no JSON, it is known what it was to answer.
+  receive("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"a\":\"\xff\"}}");
+  EXPECT_THAT(said.back(), AllOf(HasSubstr("cannot be read"), HasSubstr("UTF-8")));
+  EXPECT_EQ(session->unanswered(), 0U);
+}
+
+TEST_F(ClientSessionTest, WhatCouldNotBeReadMayExplainASilence) {
+  open_modern();
+  receive("not yet");
+  call({.idle_timeout = 10s});
+  loop.advance(5s);
+  call({.idle_timeout = 10s});
+  wire.owner->on_unreadable("", {-1, "it is too long", {}});
+  loop.advance(10s);
+  call({.idle_timeout = 10s});
+  loop.advance(10s);
+  const std::string silence = "-31001 No answer to tools/call: the server was silent too long";
+  const std::string reason = "; the server has sent a message that cannot be read: it is too long";
+  EXPECT_THAT(said, ElementsAre(silence + reason, silence + reason, silence));
+}
+
+TEST_F(ClientSessionTest, AReplyAnswersNoRequestButItsOwn) {
+  open_modern();
+  call();
+  call();
+  EXPECT_FALSE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":3,"result":{}})"));
+  EXPECT_FALSE(wire.owner->on_reply("", R"({"jsonrpc":"2.0","id":3,"result":{}})"));
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"id":3,"result":"of another version"})"));
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_TRUE(wire.owner->on_reply("2",
+                                   R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                                   R"({"progressToken":3,"progress":1}})"));
+  EXPECT_TRUE(wire.owner->on_reply("3", R"({"jsonrpc":"2.0","id":3,"result":{"n":3}})"));
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":2,"result":{"n":2}})"));
+  EXPECT_THAT(said, ElementsAre("progress 1", R"({"n":3})", R"({"n":2})"));
 }
 
 TEST_F(ClientSessionTest, ProgressPutsOffTheIdleTimeoutButNotTheOther) {
