@@ -273,6 +273,20 @@ TEST_F(HttpClientTest, RepliesThatAreNotHttpAreFailures) {
   }
 }
 
+TEST_F(HttpClientTest, AnotherProtocolIsNoticedAtOnce) {
+  HttpClient client(loop);
+  const auto call = get(client, outcome);
+  ScriptedServer::Peer& peer = server.peer(0);
+  for (const std::string_view piece : {"H", "TTP/", "2"}) {
+    EXPECT_FALSE(outcome.ended());
+    peer.send(piece);
+    for (int i = 0; i < 10; ++i) loop.poll();
+  }
+  finish(outcome);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->message, HasSubstr("does not begin with HTTP/1"));
+}
+
 TEST_F(HttpClientTest, AHeadHasALimit) {
   HttpClient client(loop, {.max_head = 1024});
   const auto call = get(client, outcome);

@@ -122,6 +122,7 @@ class HttpReplyParser::Impl {
       bytes = joined_;
     }
     while (!bytes.empty() && !reply_->is_done()) {
+      if (!has_begun_ && !begins(bytes)) return broken("it does not begin with HTTP/1");
       if (reply_->awaits_chunk() && bytes.size() < kLastChunk.size()) break;
       error_code error;
       const std::size_t used = reply_->put(boost::asio::buffer(bytes.data(), bytes.size()), error);
@@ -158,7 +159,17 @@ class HttpReplyParser::Impl {
   /// bytes.
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-  void begin() { reply_.emplace(*sink_, max_head_, head_request_); }
+  void begin() {
+    reply_.emplace(*sink_, max_head_, head_request_);
+    has_begun_ = false;
+  }
+  /// Whether `bytes` may be the beginning of a reply. Beast may wait for the end of a head that is
+  /// none.
+  bool begins(std::string_view bytes) {
+    static constexpr std::string_view kBeginning = "HTTP/1.";
+    has_begun_ = bytes.size() >= kBeginning.size();
+    return kBeginning.starts_with(bytes.substr(0, kBeginning.size()));
+  }
   static Result<void> broken(const std::string& why) {
     return fail(502, "The server's reply is not valid HTTP: " + why);
   }
@@ -167,7 +178,8 @@ class HttpReplyParser::Impl {
   std::size_t max_head_;
   bool head_request_;
   std::optional<Reply> reply_;
-  std::string pending_;  // not parsed yet, or after the reply
+  bool has_begun_ = false;  // as a reply must
+  std::string pending_;     // not parsed yet, or after the reply
   std::string joined_;
   int interim_ = 0;
 };
