@@ -39,6 +39,7 @@ enum class Kind : std::uint8_t {
   too_long,
   many_notifications,
   hostile_questions,
+  many_questions,
   odd_progress,
   endless_rounds,
   many_inputs,
@@ -75,6 +76,7 @@ enum class Kind : std::uint8_t {
   session_changes,
   double_reply,
   odd_event_ids,
+  odd_session_id,
   // HTTP with SSE.
   no_endpoint,
   other_origin,

@@ -155,6 +155,13 @@ FaultServer::Texts FaultServer::texts_for(const json::object& request, const Fau
       texts.insert(texts.end(), questions.begin(), questions.end());
       break;
     }
+    case Kind::many_questions:
+      for (int i = 0; i < 200; ++i) {
+        const std::string id = std::to_string(1000 + i);
+        ++asked_[id];
+        texts.push_back(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"roots/list"})");
+      }
+      break;
     case Kind::odd_progress:
       for (const std::string_view odd : {"1e300", "-1", "\"1\"", "null", "{}", "987654"}) {
         texts.push_back(progress_of(odd, 1));

@@ -70,8 +70,12 @@ void FaultServer::reply_shortly(std::size_t connection, std::string_view head,
 }
 
 std::string FaultServer::session_field(const json::object& request) {
-  const bool begins = text_at(request, "method") == "initialize";
-  return begins ? "Mcp-Session-Id: session-" + std::to_string(++sessions_) + "\r\n" : "";
+  if (text_at(request, "method") != "initialize") return {};
+  if (plan_.connecting->kind == Kind::odd_session_id) {
+    static const std::string kOdd[] = {"", "a b", "\xc3\xbc", std::string(5000, 'x')};
+    return "Mcp-Session-Id: " + dice_.pick(kOdd) + "\r\n";
+  }
+  return "Mcp-Session-Id: session-" + std::to_string(++sessions_) + "\r\n";
 }
 
 void FaultServer::post(std::size_t connection, const HttpRequest& request, std::string_view body) {
@@ -203,11 +207,23 @@ void FaultServer::reply_events(std::size_t connection, std::size_t stream, std::
 
 void FaultServer::get(std::size_t connection, const HttpRequest& request) {
   const std::string_view last = request.header(KnownHeader::last_event_id);
-  if (last.empty()) {
+  if (last.empty() || last == "s") {
     // The stream of messages that belong to no request.
-    if (dice_.one_in(3)) return reply_shortly(connection, "405 Method Not Allowed");
+    static constexpr Kind kRefusals[] = {Kind::status, Kind::redirect,     Kind::html,
+                                         Kind::gzip,   Kind::empty_events, Kind::garbage,
+                                         Kind::empty,  Kind::cut_reset,    Kind::accepted};
+    if (dice_.one_in(3)) {
+      if (reply_wrongly(connection, {}, fault_of(dice_.pick(kRefusals)))) return;
+      return end(connection, Step::Kind::reset);
+    }
     standalone_ = connection;
-    return send(connection, std::string(kOk) + std::string(kEvents) + "\r\n");
+    send(connection, std::string(kOk) + std::string(kEvents) + "\r\n");
+    // One that ends again and again is asked for again and again, but not at once.
+    if (dice_.one_in(4)) {
+      send(connection, "retry: 1000\n\nid: s\ndata:\n\n");
+      end(connection, dice_.one_in(2) ? Step::Kind::end : Step::Kind::reset, 10ms);
+    }
+    return;
   }
   const auto found = find_event(last);
   if (!found) {

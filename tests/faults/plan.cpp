@@ -61,7 +61,12 @@ Plan draw(std::uint64_t seed, const Fault* fault, std::optional<Transport> trans
     if (fault == nullptr && dice.one_in(6)) {
       call.cancelled = std::chrono::milliseconds(dice.below(100));
     }
+    if (fault == nullptr && dice.one_in(6)) call.timeout = 30s;
     call.progress = dice.one_in(2) ? 0 : static_cast<int>(dice.below(4));
+  }
+  if (fault == nullptr) {
+    if (dice.one_in(8)) plan.reaction = dice.one_in(2) ? Reaction::cancels : Reaction::leaves;
+    if (dice.one_in(12)) plan.leaves = std::chrono::milliseconds(dice.below(300));
   }
   // Whether the fault strikes before or after another call must not always be the same.
   if (!is_connecting) std::swap(plan.calls.front(), plan.calls[dice.below(calls)]);
@@ -82,8 +87,12 @@ std::string Plan::describe() const {
     text.append("; call after ").append(milliseconds(call.begins)).append(" ms: ");
     text.append(call.fault->name);
     if (call.cancelled) text.append(", cancelled after ").append(milliseconds(*call.cancelled));
+    if (call.timeout) text.append(", in 30 s");
     if (call.progress > 0) text.append(", progress ").append(std::to_string(call.progress));
   }
+  if (reaction == Reaction::cancels) text.append("; an answer makes the client cancel the others");
+  if (reaction == Reaction::leaves) text.append("; an answer makes the client leave");
+  if (leaves) text.append("; the client leaves after ").append(milliseconds(*leaves)).append(" ms");
   return text;
 }
 

@@ -18,7 +18,15 @@ struct PlannedCall {
   const Fault* fault;
   Duration begins;                         // after connecting
   std::optional<Duration> cancelled = {};  // after it has begun
+  std::optional<Duration> timeout = {};    // in total
   int progress = 0;                        // notifications before the answer
+};
+
+/// What the client does when it hears an answer.
+enum class Reaction : std::uint8_t {
+  none,
+  cancels,  // what is still unanswered
+  leaves,   // it destroys the session
 };
 
 /// What client and server do. Everything else follows from the seed too.
@@ -29,6 +37,8 @@ struct Plan {
   bool is_pinned;            // the client knows it
   const Fault* connecting;   // of the request that connects
   std::vector<PlannedCall> calls;
+  Reaction reaction = Reaction::none;
+  std::optional<Duration> leaves = {};  // when the session is destroyed, after connecting
   std::size_t max_message = std::size_t{64} << 10U;  // that the client takes, in bytes
 
   [[nodiscard]] std::string describe() const;

@@ -83,7 +83,7 @@ class Play {
     connect();
     if (connected_ && *connected_) {
       call();
-      call_again();
+      if (session_ != nullptr) call_again();
     }
     leave();
     for (const std::string& each : world_.server().complaints()) complain(each);
@@ -121,45 +121,74 @@ class Play {
     for (std::size_t i = 0; i < plan_.calls.size(); ++i) {
       outcomes_.emplace_back();
       world_.loop().schedule_at(world_.loop().clock().now() + plan_.calls[i].begins, [this, i] {
+        if (session_ == nullptr) return;
         numbers_[i] = begin(i);
         if (const auto after = plan_.calls[i].cancelled) {
           world_.loop().schedule_at(world_.loop().clock().now() + *after, [this, i] {
-            if (outcomes_[i].answers > 0) return;
-            outcomes_[i].is_cancelled = true;
-            session_->cancel(numbers_[i]);
+            if (session_ != nullptr && outcomes_[i].answers == 0) cancel(i);
           });
         }
       });
     }
+    if (plan_.leaves) {
+      world_.loop().schedule_at(world_.now() + *plan_.leaves, [this] { leave_now(); });
+    }
     run(
         [this] {
-          return std::ranges::all_of(
-              outcomes_, [](const Outcome& each) { return each.answers > 0 || each.is_cancelled; });
+          return session_ == nullptr || std::ranges::all_of(outcomes_, [](const Outcome& each) {
+                   return each.answers > 0 || each.is_cancelled;
+                 });
         },
         "calling");
     // What comes too late must do no harm.
     run([] { return false; }, "after the calls", 20s);
     for (std::size_t i = 0; i < outcomes_.size(); ++i) judge(i);
+    if (session_ == nullptr) return;
     if (session_->unanswered() != 0) complain("requests are left");
     if (world_.server().unended() != 0) complain("a reply is read although it is answered");
   }
 
+  void cancel(std::size_t call) {
+    outcomes_[call].is_cancelled = true;
+    session_->cancel(numbers_[call]);
+  }
+  void leave_now() {
+    has_left_ = true;
+    session_ = nullptr;
+  }
+  void react() {
+    if (plan_.reaction == Reaction::leaves) leave_now();
+    if (plan_.reaction != Reaction::cancels) return;
+    for (const auto& [call, number] : numbers_) {
+      if (outcomes_[call].answers == 0 && !outcomes_[call].is_cancelled) cancel(call);
+    }
+  }
+
   ClientSession::Number begin(std::size_t call) {
-    return session_->begin("tools/call", {{"name", "tool"}, {"arguments", {{"call", call}}}}, {},
+    RequestOptions options;
+    if (call < plan_.calls.size()) {
+      options.timeout = plan_.calls[call].timeout.value_or(Duration());
+    }
+    const auto hear = [this, call](std::string_view what) {
+      if (has_left_) complain(std::string(what) + " after the session");
+      if (outcomes_[call].is_cancelled) complain(std::string(what) + " of a cancelled call");
+      if (outcomes_[call].answers > 0) complain(std::string(what) + " after the answer");
+    };
+    return session_->begin("tools/call", {{"name", "tool"}, {"arguments", {{"call", call}}}},
+                           options,
                            {.on_progress =
-                                [this, call](const json::object&) {
+                                [this, call, hear](const json::object&) {
+                                  hear("progress");
                                   ++outcomes_[call].progress;
-                                  if (outcomes_[call].is_cancelled)
-                                    complain("progress of a cancelled call");
-                                  if (outcomes_[call].answers > 0)
-                                    complain("progress after the answer");
                                 },
                             .on_answer =
-                                [this, call](Result<json::object> answer) {
+                                [this, call, hear](Result<json::object> answer) {
+                                  hear("an answer");
                                   Outcome& outcome = outcomes_[call];
                                   ++outcome.answers;
                                   outcome.is_error = !answer;
                                   outcome.text = answer ? to_json(*answer) : answer.error().message;
+                                  react();
                                 }});
   }
 
@@ -183,7 +212,15 @@ class Play {
       if (outcome.answers > 0) complain(what + " is answered although it is cancelled");
       return;
     }
-    if (outcome.answers == 0) return complain(what + " is never answered");
+    if (outcome.answers == 0) {
+      if (!has_left_) complain(what + " is never answered");
+      return;
+    }
+    if (outcome.is_error && plan_.calls[i].timeout &&
+        outcome.text.find("it took too long") != std::string::npos &&
+        (plan_.calls[i].fault->effect != Effect::answered || !shared().empty())) {
+      return;
+    }
     if (!outcome.is_error && outcome.text.find(nonce_of(plan_.seed, i)) == std::string::npos) {
       complain(what + " has the answer of another: " + outcome.text);
     }
@@ -243,6 +280,7 @@ class Play {
   std::deque<Outcome> outcomes_;
   std::map<std::size_t, ClientSession::Number> numbers_;
   bool is_lost_ = false;
+  bool has_left_ = false;
   std::vector<std::string> complaints_;
 };
 
