@@ -79,7 +79,7 @@ class Play {
  public:
   explicit Play(const Plan& plan) : plan_(plan), world_(plan) {}
 
-  std::vector<std::string> play() {
+  Verdict play() {
     connect();
     if (connected_ && *connected_) {
       call();
@@ -87,7 +87,11 @@ class Play {
     }
     leave();
     for (const std::string& each : world_.server().complaints()) complain(each);
-    return std::move(complaints_);
+    std::string course = std::to_string(world_.now().time_since_epoch().count());
+    for (const Outcome& each : outcomes_) {
+      course.append("; ").append(std::to_string(each.progress)).append(" ").append(each.text);
+    }
+    return {.complaints = std::move(complaints_), .course = std::move(course)};
   }
 
  private:
@@ -286,11 +290,11 @@ class Play {
 
 }  // namespace
 
-std::vector<std::string> play(const Plan& plan) {
+Verdict play(const Plan& plan) {
   const std::ptrdiff_t before = open_descriptors();
-  std::vector<std::string> complaints = Play(plan).play();
-  if (open_descriptors() != before) complaints.emplace_back("descriptors are left open");
-  return complaints;
+  Verdict verdict = Play(plan).play();
+  if (open_descriptors() != before) verdict.complaints.emplace_back("descriptors are left open");
+  return verdict;
 }
 
 }  // namespace sluice::faults

@@ -7,7 +7,12 @@
 
 namespace sluice::faults {
 
-/// Plays a plan: a ClientSession and its link, in a World. Returns what the client has done wrong.
-std::vector<std::string> play(const Plan& plan);
+struct Verdict {
+  std::vector<std::string> complaints;  // what the client has done wrong
+  std::string course;                   // what came of each call, and when all was over
+};
+
+/// Plays a plan: a ClientSession and its link, in a World.
+Verdict play(const Plan& plan);
 
 }  // namespace sluice::faults
