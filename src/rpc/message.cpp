@@ -242,19 +242,31 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
   return out;
 }
 
-RequestId request_id_of(std::string_view text) {
+namespace {
+
+RequestId id_of(std::string_view text, bool is_request) {
   std::string_view id;
   bool has_method = false;
   TextWalker(text).each_member([&](std::string_view name, std::string_view value) {
     if (name == "id") id = value;
     if (name == "method") has_method = true;
   });
-  if (!has_method || id.size() > kMaxRequestId) return {};
+  if (has_method != is_request || id.size() > kMaxRequestId) return {};
   const Result<json::value> value = parse_json(id);
   if (!value) return {};
   std::optional<std::string> exact = exact_text(*value, id, {});
   if (!exact || exact->size() > kMaxRequestId) return {};
   return *std::move(exact);
+}
+
+}  // namespace
+
+RequestId request_id_of(std::string_view text) {
+  return id_of(text, true);
+}
+
+RequestId response_id_of(std::string_view text) {
+  return id_of(text, false);
 }
 
 void append_result(std::string& out, const RequestId& id, std::string_view result) {

@@ -95,6 +95,9 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
 /// valid id. Allocates nothing but the id. The text need not be well-formed.
 RequestId request_id_of(std::string_view text);
 
+/// The same for a response, of which `text` may be the beginning only.
+RequestId response_id_of(std::string_view text);
+
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
 void append_result(std::string& out, const RequestId& id, std::string_view result);
 

@@ -313,6 +313,18 @@ TEST(RequestIdOf, IsFoundWithoutParsing) {
   EXPECT_EQ(request_id_of(R"({"id":"\u0041","method":"m"})"), R"("A")");
 }
 
+TEST(ResponseIdOf, IsFoundInTheBeginningToo) {
+  for (const std::string_view text :
+       {R"({"jsonrpc":"2.0","id":7,"result":{"id":8,"method":"m","a":[)",
+        R"({"id":7,"error":{"code":)", R"({"id":7)", "{\"id\":7,\"result\":\"\xff\"}"}) {
+    EXPECT_EQ(response_id_of(text), "7") << text;
+  }
+  for (const std::string_view text :
+       {R"({"id":7,"method":"m"})", R"({"result":{"id":8},"i)", R"([{"id":7,"result":{}}])", ""}) {
+    EXPECT_EQ(response_id_of(text), "") << text;
+  }
+}
+
 TEST(RequestIdOf, IsEmptyIfThereIsNone) {
   const std::string longest = '"' + std::string(kMaxRequestId - 2, 'x') + '"';
   EXPECT_EQ(request_id_of("{\"method\":\"m\",\"id\":" + longest + "}"), longest);

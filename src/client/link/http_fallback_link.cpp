@@ -29,10 +29,19 @@ Result<void> HttpFallbackLink::send(OutgoingMessage message) {
   return link_->send(std::move(message));
 }
 
-void HttpFallbackLink::on_message(std::string_view text) {
+void HttpFallbackLink::settle() {
   refusal_.reset();
   initialize_ = {};
+}
+
+void HttpFallbackLink::on_message(std::string_view text) {
+  settle();
   owner_->on_message(text);
+}
+
+bool HttpFallbackLink::on_reply(const RequestId& id, std::string_view text) {
+  settle();
+  return owner_->on_reply(id, text);
 }
 
 void HttpFallbackLink::on_unanswered(const RequestId& id, const Error& why) {

@@ -26,10 +26,17 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
  private:
   // ServerLink::Owner
   void on_message(std::string_view text) override;
+  bool on_reply(const RequestId& id, std::string_view text) override;
+  void on_unreadable(std::string_view text, const Error& why) override {
+    owner_->on_unreadable(text, why);
+  }
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override;
+
+  /// The server has said something, so it speaks by this transport.
+  void settle();
 
   EventLoop* loop_;
   HttpLinkOptions options_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/link/reply_head.hpp"
 #include "client/reply.hpp"
 #include "core/log/log.hpp"
 #include "core/text/text.hpp"
@@ -17,8 +18,10 @@ namespace {
 
 /// The longest session id that is kept.
 constexpr std::size_t kMaxSessionId = 1024;
-/// How much of a reply that is no message is quoted.
-constexpr std::size_t kQuoted = 200;
+/// How long the stream of an answered request may take to end.
+constexpr Duration kEpilogue = std::chrono::seconds(2);
+/// The shortest wait before a stream is resumed, whatever the server asks for.
+constexpr Duration kShortestWait = std::chrono::milliseconds(100);
 
 /// Visible ASCII (2025-11-25, Session Management).
 bool is_session_id(std::string_view text) {
@@ -32,8 +35,9 @@ Error error_of_status(int status, std::string_view challenge, std::string_view b
   if (const std::string_view phrase = reason_phrase(status); !phrase.empty()) {
     message.append(" ").append(phrase);
   }
-  const bool is_text = std::ranges::all_of(body, [](char c) { return c >= ' ' && c <= '~'; });
-  if (is_text && !body.empty() && body.size() <= kQuoted) message.append(": ").append(body);
+  if (const std::string_view text = quotable(body); !text.empty()) {
+    message.append(": ").append(text);
+  }
   Error error(status, std::move(message));
   if (!challenge.empty()) error.data = to_json(json::object{{"wwwAuthenticate", challenge}});
   return error;
@@ -56,6 +60,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 
   [[nodiscard]] const RequestId& id() const { return id_; }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
+  [[nodiscard]] bool is_standalone() const { return is_standalone_; }
 
   void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
     begins_session_ = begins_session;
@@ -120,6 +125,15 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_head(const HttpReplyHead& head) {
     if (link_ == nullptr) return;
     status_ = head.status;
+    media_type_ = media_type_of(head);
+    redirect_ = is_redirect(status_) ? redirect_of(head) : std::string();
+    const std::string_view coding = head.header("Content-Encoding");
+    if (status_ == 200 && !coding.empty() && !equals_ignoring_case(coding, "identity")) {
+      return fail({kLostConnection,
+                   "The server's reply has a content coding that was not asked for: " +
+                       std::string(quotable(coding)),
+                   {}});
+    }
     challenge_ = head.header("WWW-Authenticate");
     is_events_ =
         status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
@@ -152,21 +166,28 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (link_ == nullptr) return;
     last_event_ = event.last_event_id;
     backoff_.reset();
-    if (event.type == "message" && !event.data.empty()) link_->owner_->on_message(event.data);
+    if (event.type != "message" || event.data.empty()) return;
+    if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
+    // Nothing should follow the answer but the stream's end.
+    const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
+    if (!is_answered || timer_ != 0) return;
+    timer_ = link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue,
+                                       [weak = weak_from_this()] {
+                                         if (const auto self = weak.lock()) self->end();
+                                       });
   }
 
   void on_complete() {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
     if (is_events_) {
-      if (const auto wait = events_.retry_milliseconds()) {
-        asked_to_wait_ = std::chrono::milliseconds(*wait);
-      }
-      return stream_ended({kLostConnection, "The stream ended before the answer came", {}});
+      std::string why = "The stream ended before the answer came";
+      if (is_misdirected_) why.append("; it answers another request");
+      return stream_ended({kLostConnection, std::move(why), {}});
     }
     if (status_ / 100 == 2) {
-      if (!body_.empty()) link_->owner_->on_message(body_);
-      return fail({kLostConnection, "The server accepted the request without an answer", {}});
+      if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
+      return fail({kLostConnection, why_unanswered(), {}});
     }
     if (is_standalone_) {
       log_debug("the server offers no stream of its own", {{"status", status_}});
@@ -185,13 +206,27 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
       // 405 speaks of the transport, whatever else it says.
+      const json::value* const id = members->if_contains("id");
+      const bool has_no_id = id == nullptr || id->is_null();
       if (const auto error = error_of(*members);
-          error && !members->contains("id") && status_ != kMethodNotAllowed) {
+          error && has_no_id && status_ != kMethodNotAllowed) {
         return fail(*error);
       }
-      link_->owner_->on_message(body_);
+      link_->owner_->on_reply(id_, body_);
     }
+    if (!redirect_.empty()) return fail({status_, redirect_, {}});
     fail(error_of_status(status_, challenge_, body_));
+  }
+  /// Why a reply of success, which is no stream, does not answer its request.
+  [[nodiscard]] std::string why_unanswered() const {
+    if (body_.empty()) return "The server accepted the request without an answer";
+    if (!equals_ignoring_case(media_type_, "application/json")) {
+      return "The server's reply is no answer, but " + media_type_;
+    }
+    if (is_misdirected_) return "The server's reply answers another request";
+    const Result<json::value> body = parse_json(body_);
+    return body ? "The server's reply is no answer"
+                : "The server's answer cannot be read: " + body.error().message;
   }
   void on_failure(const Error& why) {
     if (link_ == nullptr) return;
@@ -208,7 +243,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
         is_legacy_ && (is_standalone_ || (!id_.empty() && !last_event_.empty()));
     std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
     if (!wait) return fail(why);
-    if (asked_to_wait_) wait = std::max(*std::exchange(asked_to_wait_, {}), Duration());
+    if (const auto asked = events_.retry_milliseconds()) {
+      using Milliseconds = std::chrono::duration<std::uint64_t, std::milli>;
+      wait = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
+    }
     timer_ =
         link_->loop_->schedule_at(link_->loop_->clock().now() + *wait, [weak = weak_from_this()] {
           const auto self = weak.lock();
@@ -244,9 +282,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
   std::string body_;
+  std::string media_type_;
+  std::string redirect_;         // where the server wants the request to go
+  bool is_misdirected_ = false;  // the reply has the answer to another request
   std::string challenge_;
-  std::string last_event_;                 // where the stream can be resumed
-  std::optional<Duration> asked_to_wait_;  // by the server
+  std::string last_event_;  // where the stream can be resumed
   Executor::TimerId timer_ = 0;
 };
 
@@ -291,7 +331,10 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   }
   const bool begins_session = message.method == "initialize";
   const bool is_initialized = message.method == "notifications/initialized";
-  if (begins_session) session_id_.clear();
+  if (begins_session) {
+    session_id_.clear();
+    std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
+  }
   if (is_initialized) revision_ = message.revision;
   const std::uint64_t number = ++last_number_;
   const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);

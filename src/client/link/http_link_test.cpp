@@ -206,8 +206,42 @@ TEST_F(HttpLinkTest, WhatEndsWithoutAnAnswerIsAnError) {
             }),
             "-32020 mismatch");
   EXPECT_EQ(ends([](HttpExchange& reply) { reply.reply(200, kJson, answer(99, "{}")); }),
-            "502 The server accepted the request without an answer");
-  EXPECT_THAT(ends([](HttpExchange& reply) { reply.reply(200, kJson, "[1"); }), HasSubstr("502 "));
+            "502 The server's reply answers another request");
+  EXPECT_THAT(ends([](HttpExchange& reply) { reply.reply(200, kJson, "[1"); }),
+              HasSubstr("502 The server's answer cannot be read: "));
+  EXPECT_EQ(ends([](HttpExchange& reply) {
+              reply.reply(400, kJson,
+                          R"({"jsonrpc":"2.0","id":null,"error":{"code":-7,"message":"no"}})");
+            }),
+            "-7 no");
+  EXPECT_THAT(ends([](HttpExchange& reply) { reply.reply(200, "text/html", "<p>Log in"); }),
+              HasSubstr("502 The server's reply is no answer, but text/html"));
+  EXPECT_EQ(ends([](HttpExchange& reply) {
+              const HeaderField place{"Location", "https://elsewhere/mcp"};
+              reply.reply(307, {}, {}, std::span(&place, 1));
+            }),
+            "307 The server redirects to https://elsewhere/mcp (HTTP 307), which is not followed; "
+            "use the URL of the endpoint itself");
+  EXPECT_EQ(ends([](HttpExchange& reply) {
+              const HeaderField coding{"Content-Encoding", "br"};
+              reply.reply(200, kJson, answer(2, "{}"), std::span(&coding, 1));
+            }),
+            "502 The server's reply has a content coding that was not asked for: br");
+}
+
+TEST_F(HttpLinkTest, AnAnswerOnTheStreamOfTheSessionIsNone) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  call();
+  Asked post = next();
+  standalone.reply->write(std::string_view(
+      event("", answer(2, R"({"a":1})")) +
+      event("", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})")));
+  standalone.reply->flush();
+  ASSERT_TRUE(hears(1));
+  post.reply->reply(200, kJson, answer(2, R"({"b":2})"));
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("notifications/tools/list_changed", R"({"b":2})"));
 }
 
 TEST_F(HttpLinkTest, ACancelledModernRequestIsNotReadAnyMore) {
@@ -362,6 +396,18 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   }
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("{}"));
+}
+
+TEST_F(HttpLinkTest, TheStreamOfAForgottenSessionIsNotRead) {
+  open_legacy(true);
+  bool has_gone = false;
+  standalone.reply->on_close([&] { has_gone = true; });
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  call();
+  next().reply->reply(404, {}, {});
+  next();
+  EXPECT_TRUE(until([&] { return has_gone; }));
 }
 
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {

@@ -10,8 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/log/log.hpp"
-#include "core/log/log_limit.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "net/lines/line_reader.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -53,7 +51,8 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
         ends_(std::move(ends)),
         source_(ends_.input.get()),
         sink_(output().get()),
-        reader_(limits.max_message) {}
+        reader_(limits.max_message),
+        too_long_(kBusy, "it is longer than " + std::to_string(limits.max_message) + " bytes") {}
   ~Lines() { close(); }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
@@ -165,10 +164,14 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       }
       const IoResult result = source_.read(buffer);
       if (result.status == IoStatus::want_read && !has_ended_) return;
+      if (result.status == IoStatus::failed) {
+        // A line that has no end yet has been cut off.
+        return end(std::string("the connection to the server failed: ") + std::strerror(errno));
+      }
       if (result.status != IoStatus::ok) {
         reader_.end();
         pass_lines();
-        return end();
+        return end("the server has closed the connection");
       }
       reader_.append({buffer.data(), result.bytes});
       pass_lines();
@@ -179,10 +182,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       const LineReader::Next next = reader_.next();
       if (next.kind == LineReader::Next::Kind::none) return;
       if (next.kind == LineReader::Next::Kind::too_long) {
-        if (const auto left_out = logged_.take()) {
-          log_warning("a message of a server is longer than max_message, and skipped",
-                      {{"left_out", *left_out}});
-        }
+        if (owner_ != nullptr) owner_->on_unreadable(next.line, too_long_);
       } else if (owner_ != nullptr) {
         owner_->on_message(next.line);
       }
@@ -190,9 +190,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   }
 
   /// The server says nothing more. Of a process, it is known soon how it ends.
-  void end() {
+  void end(std::string_view why) {
     if (!is_open_) return;
-    if (!ends_.process || has_ended_) return lose("the server has closed the connection");
+    if (!ends_.process || has_ended_) return lose(why);
     loop_->unwatch(ends_.input.get(), input_side_);
     if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
     is_open_ = false;
@@ -218,13 +218,13 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   DescriptorIo source_;
   DescriptorIo sink_;
   LineReader reader_;
+  const Error too_long_;
   Side input_side_{*this};
   Side output_side_{*this};
   Owner* owner_ = nullptr;
   std::string out_;
   std::size_t sent_ = 0;  // of out_
   std::string how_ended_;
-  LogLimit logged_;
   bool is_open_ = false;
   bool writes_later_ = false;
   bool has_ended_ = false;  // the process

@@ -29,6 +29,10 @@ using ::testing::IsEmpty;
 class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
  protected:
   void on_message(std::string_view text) override { heard.emplace_back(text); }
+  bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
+  void on_unreadable(std::string_view text, const Error& why) override {
+    unreadable.push_back(std::string(text.substr(0, 8)) + ": " + why.message);
+  }
   void on_unanswered(const RequestId& /*id*/, const Error& /*why*/) override {}
   void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return false; }
@@ -83,6 +87,7 @@ class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
   Descriptor server;
   std::unique_ptr<LineLink> link;
   std::vector<std::string> heard;
+  std::vector<std::string> unreadable;
   std::optional<std::string> lost;
   bool reopens = false;
   std::optional<bool> reopened;
@@ -167,6 +172,7 @@ TEST_F(LineLinkTest, ALongMessageIsSkipped) {
   say("12345678901\nnext\n");
   ASSERT_TRUE(until([this] { return !heard.empty(); }));
   EXPECT_THAT(heard, ElementsAre("next"));
+  EXPECT_THAT(unreadable, ElementsAre("12345678: it is longer than 10 bytes"));
 }
 
 TEST_F(LineLinkTest, ConnectsToAUnixSocket) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/link/reply_head.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
@@ -67,10 +68,13 @@ void SseLink::on_head(const HttpReplyHead& head) {
   status_ = head.status;
   const bool is_events =
       status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
-  if (!is_events) {
-    lose(status_ == 200 ? kLostConnection : status_,
-         "The server answers with HTTP " + std::to_string(status_) + " and no event stream");
+  if (is_events) return;
+  if (is_redirect(status_)) return lose(status_, redirect_of(head));
+  if (status_ == 200) {
+    return lose(kLostConnection,
+                "The server's reply is no event stream, but " + media_type_of(head));
   }
+  lose(status_, "The server answers with HTTP " + std::to_string(status_) + " and no event stream");
 }
 
 void SseLink::on_bytes(std::string_view bytes) {
@@ -86,7 +90,10 @@ void SseLink::on_event(const SseEvent& event) {
   if (event.type == "message") return owner_->on_message(event.data);
   if (event.type != "endpoint" || place_) return;
   Result<Url> place = resolve(options_.url, event.data);
-  if (!place) return lose(kLostConnection, place.error().message);
+  if (!place) {
+    return lose(kLostConnection,
+                "The server does not say where messages go: " + place.error().message);
+  }
   place_ = std::move(*place);
   for (OutgoingMessage& message : std::exchange(waiting_, {})) post(std::move(message));
 }
@@ -118,16 +125,19 @@ void SseLink::post(OutgoingMessage message) {
        .body = std::move(message.text)},
       {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
        .on_body = {},
-       .on_complete = [this, number, status] { posted(number, *status); },
-       .on_failure = [this, number](const Error&) { posted(number, kLostConnection); }});
+       .on_complete =
+           [this, number, status] {
+             posted(number, {*status, "The server answers with HTTP " + std::to_string(*status) +
+                                          " to the message"});
+           },
+       .on_failure =
+           [this, number](const Error& why) { posted(number, {kLostConnection, why.message}); }});
 }
 
-void SseLink::posted(std::uint64_t number, int status) {
+/// `why`: with the status as its code, or why there is none.
+void SseLink::posted(std::uint64_t number, const Error& why) {
   const Post post = std::move(posts_.extract(number).mapped());
-  if (status / 100 == 2 || post.id.empty()) return;
-  owner_->on_unanswered(
-      post.id,
-      {status, "The server answers with HTTP " + std::to_string(status) + " to the message", {}});
+  if (why.code / 100 != 2 && !post.id.empty()) owner_->on_unanswered(post.id, why);
 }
 
 void SseLink::lose(int code, const std::string& why) {

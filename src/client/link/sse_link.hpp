@@ -48,7 +48,7 @@ class SseLink final : public ServerLink {
   void on_bytes(std::string_view bytes);
   void on_event(const SseEvent& event);
   void post(OutgoingMessage message);
-  void posted(std::uint64_t number, int status);
+  void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
 
   SseLinkOptions options_;

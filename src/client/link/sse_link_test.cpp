@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -42,6 +44,8 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
     heard.emplace_back(text);
     if (leaves) link = nullptr;
   }
+  bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
+  void on_unreadable(std::string_view /*text*/, const Error& /*why*/) override {}
   void on_unanswered(const RequestId& id, const Error& why) override {
     unanswered.push_back(id + " " + why.message);
   }
@@ -137,6 +141,31 @@ TEST_F(SseLinkTest, ARefusedMessageIsUnanswered) {
   next().reply->reply(400, "text/plain", "no");
   ASSERT_TRUE(until([this] { return !unanswered.empty(); }));
   EXPECT_THAT(unanswered, ElementsAre("7 The server answers with HTTP 400 to the message"));
+}
+
+TEST_F(SseLinkTest, AMessageThatDoesNotArriveIsUnanswered) {
+  const Asked stream = open_to("m");
+  ASSERT_TRUE(link->send({.text = "{}", .id = "7"}));
+  next().reply->abort();
+  ASSERT_TRUE(until([this] { return !unanswered.empty(); }));
+  EXPECT_THAT(unanswered, ElementsAre(AllOf(HasSubstr("7 "), HasSubstr("connection"))));
+}
+
+TEST_F(SseLinkTest, SaysWhatThereIsInsteadOfAStream) {
+  open();
+  next().reply->reply(200, "text/html; charset=utf-8", "<p>Log in");
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_EQ(lost->message, "The server's reply is no event stream, but text/html");
+  lost.reset();
+  open();
+  const HeaderField place{"Location", "/elsewhere"};
+  next().reply->reply(302, {}, {}, std::span(&place, 1));
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_THAT(lost->message, HasSubstr("redirects to /elsewhere (HTTP 302)"));
+  lost.reset();
+  open_to("http://");
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_THAT(lost->message, HasSubstr("does not say where messages go: "));
 }
 
 TEST_F(SseLinkTest, IsLostWithItsStreamAndOpensAnew) {

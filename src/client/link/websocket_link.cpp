@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 
@@ -57,7 +58,8 @@ void WebSocketLink::on_open() {
 }
 
 void WebSocketLink::on_message(WebSocketOpcode kind, std::string_view text) {
-  if (kind == WebSocketOpcode::text) owner_->on_message(text);
+  if (kind == WebSocketOpcode::text) return owner_->on_message(text);
+  owner_->on_unreadable(text, {kInternalServerError, "it is binary, and messages are text", {}});
 }
 
 void WebSocketLink::on_end(const Error& why) {

@@ -21,6 +21,10 @@ using ::testing::IsEmpty;
 class WebSocketLinkTest : public ::testing::Test, protected ServerLink::Owner {
  protected:
   void on_message(std::string_view text) override { heard.emplace_back(text); }
+  bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
+  void on_unreadable(std::string_view /*text*/, const Error& why) override {
+    unreadable.push_back(why.message);
+  }
   void on_unanswered(const RequestId& /*id*/, const Error& /*why*/) override {}
   void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return false; }
@@ -70,6 +74,7 @@ class WebSocketLinkTest : public ::testing::Test, protected ServerLink::Owner {
   ScriptedServer server{loop};
   std::unique_ptr<WebSocketLink> link;
   std::vector<std::string> heard;
+  std::vector<std::string> unreadable;
   std::optional<Error> lost;
 };
 
@@ -84,6 +89,7 @@ TEST_F(WebSocketLinkTest, WhatIsSentEarlyWaitsForTheHandshake) {
   peer.send(frame(WebSocketOpcode::binary, "no message") + frame(WebSocketOpcode::text, "hello"));
   ASSERT_TRUE(run_until(loop, [this] { return !heard.empty(); }));
   EXPECT_THAT(heard, ElementsAre("hello"));
+  EXPECT_THAT(unreadable, ElementsAre("it is binary, and messages are text"));
 }
 
 TEST_F(WebSocketLinkTest, ARefusalKeepsItsStatus) {

@@ -103,7 +103,7 @@ void ClientSession::discover(const Revision& revision) {
 }
 
 void ClientSession::on_discovered(const Revision& asked, Result<json::object> answer) {
-  if (is_lost_) return;
+  if (lost_) return;
   if (answer) {
     const Revision* const newest = newest_of(answer->if_contains("supportedVersions"), Era::modern);
     const bool is_free = newest != nullptr && options_.revision.empty();
@@ -144,7 +144,7 @@ void ClientSession::initialize(const Revision& revision) {
 }
 
 void ClientSession::on_initialized(Result<json::object> answer) {
-  if (is_lost_) return;
+  if (lost_) return;
   if (!answer) return fail_to_connect(std::move(answer.error()));
   const std::string name(text_at(*answer, "protocolVersion"));
   const Revision* const agreed = find_revision(name);
@@ -178,7 +178,7 @@ void ClientSession::on_session_over(const RequestId& id) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   by_id_.erase(std::exchange(request.id, 0));
-  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  disarm_idle(request);
   request.was_held = true;
   held_.push_back(number);
   if (std::exchange(is_renewing_, true)) return;
@@ -219,10 +219,12 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                          .emplace(number, Request{.method = std::move(method),
                                                   .params = std::move(params),
                                                   .options = options,
-                                                  .callbacks = std::move(callbacks)})
+                                                  .callbacks = std::move(callbacks),
+                                                  .faults = faults_})
                          .first->second;
-  if (is_lost_) {
-    end_later(number, {kInternalError, "The connection to the server is over", {}});
+  if (lost_) {
+    end_later(number,
+              {kInternalError, "The connection to the server is over: " + lost_->message, {}});
   } else if (is_too_many) {
     end_later(number, {kLimitReached,
                        "There are " + std::to_string(options_.max_requests) +
@@ -302,7 +304,7 @@ bool ClientSession::mirrors_parameters() const {
 }
 
 void ClientSession::arm(Number number, Request& request) {
-  if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+  disarm_idle(request);
   if (request.options.idle_timeout <= Duration()) return;
   request.idle_timer = loop_->schedule_at(
       loop_->clock().now() + request.options.idle_timeout, [weak = weak_from_this(), number] {
@@ -310,8 +312,12 @@ void ClientSession::arm(Number number, Request& request) {
       });
 }
 
-void ClientSession::disarm(Request& request) {
+void ClientSession::disarm_idle(Request& request) {
   if (request.idle_timer != 0) loop_->cancel(std::exchange(request.idle_timer, 0));
+}
+
+void ClientSession::disarm(Request& request) {
+  disarm_idle(request);
   if (request.timer != 0) loop_->cancel(std::exchange(request.timer, 0));
 }
 
@@ -319,7 +325,9 @@ void ClientSession::give_up(Number number, const char* what) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return;
   tell_cancelled(found->second, what);
-  end(number, fail(kTimedOut, "No answer to " + found->second.method + ": " + what));
+  end(number,
+      std::unexpected(explained(
+          found->second, {kTimedOut, "No answer to " + found->second.method + ": " + what, {}})));
 }
 
 void ClientSession::cancel(Number number) {
@@ -345,7 +353,7 @@ void ClientSession::close(std::function<void()> done) {
 void ClientSession::tell_cancelled(const Request& request, std::string_view reason) {
   // A client must not cancel `initialize` (2025-11-25, Cancellation), and a server that is silent
   // on the probe knows no cancellation.
-  if (request.id == 0 || is_lost_ || request.method == "initialize" ||
+  if (request.id == 0 || lost_ || request.method == "initialize" ||
       request.method == "server/discover") {
     return;
   }
@@ -375,41 +383,49 @@ void ClientSession::end_later(Number number, Error why) {
 
 // --- what the server sends ----------------------------------------------------------------------
 
-void ClientSession::on_message(std::string_view text) {
+bool ClientSession::take(std::string_view text, const RequestId* only) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
-  if (!server_.revision->batches || !is_batch(text)) return on_text(text);
+  if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
   // The texts point into `text`, so each can be parsed by itself.
   const auto texts = parser_.parse_batch(text, options_.max_requests);
-  if (!texts) return on_text(text);
-  for (const std::string_view each : *texts) on_text(each);
+  if (!texts) return take_one(text, only);
+  bool is_right = true;
+  for (const std::string_view each : *texts) is_right &= take_one(each, only);
+  return is_right;
 }
 
-void ClientSession::on_text(std::string_view text) {
+bool ClientSession::take_one(std::string_view text, const RequestId* only) {
   const std::expected<Message, MessageError> message = parser_.parse(text);
   if (!message) {
-    if (const auto left_out = logged_faults_.take()) {
-      log_warning(
-          "a server has sent what is no message",
-          {{"why", std::string_view(message.error().error.message)}, {"left_out", *left_out}});
-    }
-    // If it was to be an answer, nobody waits for it in vain.
-    if (const Result<json::value> value = parse_json(text); value && value->is_object()) {
-      const json::value* const id = value->get_object().if_contains("id");
-      if (id != nullptr && !value->get_object().contains("method")) {
-        on_unanswered(to_json(*id),
-                      {kInternalError, "The server's answer is no JSON-RPC message", {}});
-      }
-    }
-    return;
+    if (only != nullptr && response_id_of(text) != *only) text = {};
+    on_unreadable(text, message.error().error);
+    return true;
   }
   switch (message->kind) {
     case MessageKind::response:
-      return on_response(*message);
+      if (only != nullptr && *only != message->id) return false;
+      on_response(*message);
+      break;
     case MessageKind::request:
-      return on_request(*message);
+      on_request(*message);
+      break;
     case MessageKind::notification:
-      return on_notification(*message);
+      on_notification(*message);
+      break;
   }
+  return true;
+}
+
+void ClientSession::on_unreadable(std::string_view text, const Error& why) {
+  if (const auto left_out = logged_faults_.take()) {
+    log_warning("a server has sent what is no message",
+                {{"why", std::string_view(why.message)}, {"left_out", *left_out}});
+  }
+  ++faults_;
+  last_fault_ = why.message;
+  // If it was to be an answer, nobody waits for it in vain.
+  unanswered(response_id_of(text),
+             {kInternalError, "The server's answer cannot be read: " + why.message, {}});
 }
 
 void ClientSession::on_response(const Message& message) {
@@ -466,7 +482,7 @@ void ClientSession::refresh_tools(Number number, const Error& why, std::string c
 void ClientSession::on_input_required(Number number, const json::object& result) {
   Request& request = requests_.at(number);
   by_id_.erase(std::exchange(request.id, 0));
-  disarm(request);
+  disarm_idle(request);
   if (++request.rounds > options_.max_rounds) {
     return end(number, fail(kLimitReached, "The server asks for more input in each of " +
                                                std::to_string(options_.max_rounds) + " rounds"));
@@ -480,6 +496,12 @@ void ClientSession::on_input_required(Number number, const json::object& result)
   }
   std::vector<ServerQuestion> questions;
   if (const json::object* const wanted = object_at(result, "inputRequests")) {
+    if (wanted->size() > options_.max_questions) {
+      return end(number,
+                 fail(kLimitReached, "The server asks for " + std::to_string(wanted->size()) +
+                                         " inputs at once; this client takes " +
+                                         std::to_string(options_.max_questions)));
+    }
     for (const auto& [key, value] : *wanted) {
       const json::object* const members = value.if_object();
       const json::object* const params =
@@ -502,6 +524,8 @@ void ClientSession::on_input_required(Number number, const json::object& result)
       if (const auto self = weak.lock()) self->on_input(number, asked, std::move(answer));
     };
     options_.on_question(std::move(question));
+    // Who is asked may have cancelled the request.
+    if (!requests_.contains(number)) return;
   }
 }
 
@@ -540,15 +564,16 @@ bool ClientSession::can_be_asked(std::string_view method, const json::object& pa
 }
 
 void ClientSession::reply(const RequestId& id, const json::object& members) {
-  if (is_lost_) return;
+  if (lost_) return;
   // The id goes back as it came, so the text is put together around it.
   const std::string rest = to_json(members);
   std::string text = R"({"jsonrpc":"2.0","id":)" + id + ",";
   text.append(std::string_view(rest).substr(1));
   const Result<void> sent = link_->send({.text = std::move(text), .revision = server_.revision});
-  if (!sent) {
+  if (sent) return;
+  if (const auto left_out = logged_faults_.take()) {
     log_warning("an answer to a server could not be sent",
-                {{"why", std::string_view(sent.error().message)}});
+                {{"why", std::string_view(sent.error().message)}, {"left_out", *left_out}});
   }
 }
 
@@ -613,6 +638,18 @@ void ClientSession::on_notification(const Message& message) {
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
+  const auto found = by_id_.find(number_of(id));
+  if (found != by_id_.end()) unanswered(id, explained(requests_.at(found->second), why));
+}
+
+Error ClientSession::explained(const Request& request, Error why) const {
+  if (faults_ > request.faults) {
+    why.message += "; the server has sent a message that cannot be read: " + last_fault_;
+  }
+  return why;
+}
+
+void ClientSession::unanswered(const RequestId& id, const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const auto found = by_id_.find(number_of(id));
   if (found == by_id_.end()) return;
@@ -643,11 +680,14 @@ void ClientSession::on_lost(const Error& why) {
     by_id_.clear();
     return initialize(newest_revision(Era::legacy));
   }
-  is_lost_ = true;
+  lost_ = why;
   for (const auto& [id, question] : std::exchange(asked_, {})) {
     if (options_.on_withdrawn) options_.on_withdrawn(question);
   }
-  while (!requests_.empty()) end(requests_.begin()->first, std::unexpected(why));
+  // What the callbacks begin ends by itself.
+  std::vector<Number> numbers;
+  for (const auto& [number, request] : requests_) numbers.push_back(number);
+  for (const Number number : numbers) end(number, std::unexpected(why));
   fail_to_connect(why);
   if (const auto told = std::exchange(options_.on_lost, {})) told(why);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,13 +128,16 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
     bool was_refreshed = false;  // the tools have been listed again for it
     json::object inputs{};       // the answers of this round
     std::map<std::uint64_t, std::string> open_inputs{};  // its unanswered questions, and their keys
+    std::uint64_t faults = 0;                            // of the server, before this request
     Executor::TimerId idle_timer = 0;
     Executor::TimerId timer = 0;
   };
   using Requests = std::map<Number, Request>;
 
   // ServerLink::Owner
-  void on_message(std::string_view text) override;
+  void on_message(std::string_view text) override { take(text, nullptr); }
+  bool on_reply(const RequestId& id, std::string_view text) override { return take(text, &id); }
+  void on_unreadable(std::string_view text, const Error& why) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_session_over(const RequestId& id) override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
@@ -152,14 +156,21 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// Whether the header fields of a call mirror parameters.
   [[nodiscard]] bool mirrors_parameters() const;
   void arm(Number number, Request& request);
+  /// Not silent, or not expected to say anything.
+  void disarm_idle(Request& request);
   void disarm(Request& request);
   void give_up(Number number, const char* what);
+  void unanswered(const RequestId& id, const Error& why);
+  /// Why a request has no answer, with what the server has done wrong meanwhile.
+  [[nodiscard]] Error explained(const Request& request, Error why) const;
   void end(Number number, Result<json::object> answer);
   /// Answers a request that could not be sent, in a later turn.
   void end_later(Number number, Error why);
   void tell_cancelled(const Request& request, std::string_view reason);
 
-  void on_text(std::string_view text);
+  /// Takes a message or a batch. If it answers another request than `only`, returns false.
+  bool take(std::string_view text, const RequestId* only);
+  bool take_one(std::string_view text, const RequestId* only);
   void on_response(const Message& message);
   /// Lists the tools again, from `cursor` on, and then sends the call again. If that fails, the
   /// call fails with `why`.
@@ -178,8 +189,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   ClientCapabilities capabilities_;  // as in the options
   ServerDescription server_;
   std::function<void(Result<ServerDescription>)> connecting_;  // empty once that is done
-  bool is_lost_ = false;
-  bool is_renewing_ = false;  // the session is being replaced
+  std::optional<Error> lost_;                                  // why the link is over
+  bool is_renewing_ = false;                                   // the session is being replaced
   std::vector<Number> held_;  // requests that wait for the new session
   bool has_probed_ = false;
   Number last_number_ = 0;
@@ -190,7 +201,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::uint64_t last_question_ = 0;
   ToolHeaders tool_headers_;
   MessageParser parser_;
-  LogLimit logged_faults_;  // of messages of the server
+  std::uint64_t faults_ = 0;  // messages of the server that could not be read
+  std::string last_fault_;    // why not
+  LogLimit logged_faults_;
   std::unique_ptr<ServerLink> link_;
 };
 

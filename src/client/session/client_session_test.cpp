@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -19,6 +20,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -64,7 +66,10 @@ class ClientSessionTest : public ::testing::Test {
   void open() {
     options.info = {.name = "test", .version = "1"};
     options.capabilities = {{"elicitation", {{"form", json::object()}}}, {"roots", json::object()}};
-    options.on_question = [this](ServerQuestion question) { asked.push_back(std::move(question)); };
+    options.on_question = [this](ServerQuestion question) {
+      asked.push_back(std::move(question));
+      if (when_asked) when_asked();
+    };
     options.on_withdrawn = [this](std::uint64_t number) { withdrawn.push_back(number); };
     options.on_notification = [this](std::string_view method, const json::object&) {
       notified.emplace_back(method);
@@ -125,6 +130,7 @@ class ClientSessionTest : public ::testing::Test {
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;  // of calls
   std::vector<ServerQuestion> asked;
+  std::function<void()> when_asked;
   std::vector<std::uint64_t> withdrawn;
   std::vector<std::string> notified;
   std::vector<std::string> lost;
@@ -270,9 +276,44 @@ TEST_F(ClientSessionTest, WhatIsNoAnswerEndsItsRequest) {
   receive("{");
   receive("[]");
   receive(R"({"jsonrpc":"2.0","id":77777777777777777777,"result":{}})");
-  EXPECT_THAT(said, ElementsAre("-32603 The server's answer is no JSON-RPC message",
+  EXPECT_THAT(said, ElementsAre(StartsWith("-32603 The server's answer cannot be read: "),
                                 "-32603 The server's answer has no object as its result"));
   EXPECT_EQ(session->unanswered(), 1U);
+  // Even of what is no JSON, it is known what it was to answer.
+  receive("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"a\":\"\xff\"}}");
+  EXPECT_THAT(said.back(), AllOf(HasSubstr("cannot be read"), HasSubstr("UTF-8")));
+  EXPECT_EQ(session->unanswered(), 0U);
+}
+
+TEST_F(ClientSessionTest, WhatCouldNotBeReadMayExplainASilence) {
+  open_modern();
+  receive("not yet");
+  call({.idle_timeout = 10s});
+  loop.advance(5s);
+  call({.idle_timeout = 10s});
+  wire.owner->on_unreadable("", {-1, "it is too long", {}});
+  loop.advance(10s);
+  call({.idle_timeout = 10s});
+  loop.advance(10s);
+  const std::string silence = "-31001 No answer to tools/call: the server was silent too long";
+  const std::string reason = "; the server has sent a message that cannot be read: it is too long";
+  EXPECT_THAT(said, ElementsAre(silence + reason, silence + reason, silence));
+}
+
+TEST_F(ClientSessionTest, AReplyAnswersNoRequestButItsOwn) {
+  open_modern();
+  call();
+  call();
+  EXPECT_FALSE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":3,"result":{}})"));
+  EXPECT_FALSE(wire.owner->on_reply("", R"({"jsonrpc":"2.0","id":3,"result":{}})"));
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"id":3,"result":"of another version"})"));
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_TRUE(wire.owner->on_reply("2",
+                                   R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                                   R"({"progressToken":3,"progress":1}})"));
+  EXPECT_TRUE(wire.owner->on_reply("3", R"({"jsonrpc":"2.0","id":3,"result":{"n":3}})"));
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":2,"result":{"n":2}})"));
+  EXPECT_THAT(said, ElementsAre("progress 1", R"({"n":3})", R"({"n":2})"));
 }
 
 TEST_F(ClientSessionTest, ProgressPutsOffTheIdleTimeoutButNotTheOther) {
@@ -358,6 +399,41 @@ TEST_F(ClientSessionTest, RoundsAreBoundedAndOnlyWhatIsOfferedIsAsked) {
   EXPECT_THAT(said.back(), HasSubstr("has not offered"));
 }
 
+TEST_F(ClientSessionTest, TheTotalTimeGoesOnFromRoundToRound) {
+  open_modern();
+  call({.idle_timeout = {}, .timeout = 30s});
+  reply(R"("result":{"resultType":"input_required","requestState":"s"})");
+  loop.advance(20s);
+  reply(
+      R"("result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}})");
+  loop.advance(10s);
+  EXPECT_THAT(said, ElementsAre("-31001 No answer to tools/call: it took too long"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked.at(0).number));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, InputsAtOnceAreBounded) {
+  options.max_questions = 2;
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"roots/list"},"c":{"method":"roots/list"}}})");
+  EXPECT_THAT(said, ElementsAre(HasSubstr("asks for 3 inputs at once; this client takes 2")));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(ClientSessionTest, WhoCancelsWhenAskedIsAskedNoMore) {
+  ClientSession::Number number = 0;
+  when_asked = [&] { session->cancel(number); };
+  open_modern();
+  number = call();
+  take();
+  receive(R"({"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{)"
+          R"("a":{"method":"roots/list"},"b":{"method":"roots/list"}}}})");
+  EXPECT_EQ(asked.size(), 1U);
+  EXPECT_EQ(session->unanswered(), 0U);
+}
+
 TEST_F(ClientSessionTest, QuestionsEndWithTheirRequest) {
   open_modern();
   const auto number = call();
@@ -438,6 +514,25 @@ TEST_F(ClientSessionTest, ALostLinkEndsAllRequests) {
   loop.run();
   EXPECT_THAT(said.back(), HasSubstr("is over"));
   EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, WhatIsBegunBecauseTheLinkIsLostFailsLater) {
+  open_modern();
+  int failed = 0;
+  std::function<void()> again = [&] {
+    session->begin("tools/call", {}, {}, {.on_answer = [&](const Result<json::object>& answer) {
+                     EXPECT_FALSE(answer);
+                     if (++failed < 3) again();
+                   }});
+  };
+  again();
+  wire.owner->on_lost({502, "the wire is cut", {}});
+  EXPECT_EQ(failed, 1);
+  loop.run();
+  EXPECT_EQ(failed, 3);
+  call();
+  loop.run();
+  EXPECT_THAT(said, ElementsAre(HasSubstr("is over: the wire is cut")));
 }
 
 TEST_F(ClientSessionTest, AForgottenSessionIsReplacedOnceAndWhatWasRefusedIsSentAgain) {

@@ -35,6 +35,12 @@ class ServerLink {
     virtual ~Owner() = default;
     /// A message of the server. The text is valid during the call.
     virtual void on_message(std::string_view text) = 0;
+    /// The same, for transports whose requests have replies of their own: a message in the reply to
+    /// `id`, or in none if that is empty. It can answer no other request. Returns false if it does,
+    /// and is ignored.
+    virtual bool on_reply(const RequestId& id, std::string_view text) = 0;
+    /// A message of the server, of which `text` is at least the beginning, cannot be taken.
+    virtual void on_unreadable(std::string_view text, const Error& why) = 0;
     /// The request will not be answered any more, although the link still works.
     virtual void on_unanswered(const RequestId& id, const Error& why) = 0;
     /// The server does not know the session any more, so the request was not carried out

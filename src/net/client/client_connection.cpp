@@ -24,8 +24,12 @@ constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
 
 }  // namespace
 
-ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls)
-    : loop_(&loop), url_(url), tls_(url.is_tls() ? std::move(tls) : nullptr) {}
+ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls,
+                                   Dial dial)
+    : loop_(&loop),
+      url_(url),
+      tls_(url.is_tls() ? std::move(tls) : nullptr),
+      dial_(std::move(dial)) {}
 
 void ClientConnection::connect(Duration timeout) {
   if (url_.is_tls() && tls_ == nullptr) {
@@ -38,6 +42,10 @@ void ClientConnection::connect(Duration timeout) {
     self->fail_with(kGatewayTimeout,
                     "Cannot connect to " + self->url_.authority() + ": no answer in time");
   });
+  if (dial_) {
+    dial();
+    return;
+  }
   endpoints_ = endpoints_of_address(url_.host, url_.port);
   if (!endpoints_.empty()) {
     try_next();
@@ -53,6 +61,17 @@ void ClientConnection::connect(Duration timeout) {
     endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
     try_next();
   });
+}
+
+void ClientConnection::dial() {
+  Result<Descriptor> dialled = dial_(url_);
+  if (!dialled) {
+    fail_later(kBadGateway,
+               "Cannot connect to " + url_.authority() + ": " + dialled.error().message);
+    return;
+  }
+  socket_ = std::move(*dialled);
+  await_connection();
 }
 
 void ClientConnection::try_next() {
@@ -79,6 +98,10 @@ void ClientConnection::try_next() {
       give_up_endpoint(ETIMEDOUT);
     });
   }
+  await_connection();
+}
+
+void ClientConnection::await_connection() {
   try {
     loop_->watch(socket_.get(), *this);
   } catch (const std::system_error& error) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,10 @@
 #include "net/loop/event_loop.hpp"
 
 namespace sluice {
+
+/// Opens the way to the server of a URL: a non-blocking stream socket that is connected, or will
+/// be. For servers that are not reached by TCP to the host and port that the URL names.
+using Dial = std::function<Result<Descriptor>(const Url&)>;
 
 /// A client's connection: looks up the server, connects, does TLS, and moves bytes both ways. Calls
 /// its owner for every event, but never from within a call to the connection. Belongs to the loop,
@@ -37,7 +42,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual void on_failure(const Error& error) = 0;
   };
 
-  ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls);
+  /// `dial` may be empty: TCP to the URL's host and port.
+  ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls,
+                   Dial dial = {});
   ~ClientConnection() override { close(); }
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
@@ -56,7 +63,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
 
  private:
   void on_ready(std::uint32_t events) override;
+  void dial();
   void try_next();
+  void await_connection();
   /// Tries the next endpoint, after the current one has failed with `error` (errno).
   void give_up_endpoint(int error);
   void on_connected();
@@ -71,6 +80,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   EventLoop* loop_;
   Url url_;
   std::shared_ptr<TlsContext> tls_;
+  Dial dial_;
   Owner* owner_ = nullptr;
   AddressLookup lookup_;
   Descriptor socket_;

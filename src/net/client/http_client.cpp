@@ -146,7 +146,8 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void begin() {
     const bool connects = connection_ == nullptr;
     if (connects) {
-      connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls);
+      connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls,
+                                                       state_->options.dial);
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
     connection_->set_owner(this);

@@ -11,6 +11,7 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "net/client/client_connection.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/url.hpp"
 #include "net/io/tls.hpp"
@@ -50,6 +51,7 @@ struct HttpReplyCallbacks {
 };
 
 struct HttpClientOptions {
+  Dial dial = {};                                       // empty: TCP
   std::shared_ptr<TlsContext> tls = {};                 // a client's context, for https
   Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP and TLS together
   Duration idle_timeout = std::chrono::seconds(90);     // without a byte from the server

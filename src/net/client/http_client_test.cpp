@@ -273,12 +273,40 @@ TEST_F(HttpClientTest, RepliesThatAreNotHttpAreFailures) {
   }
 }
 
+TEST_F(HttpClientTest, AnotherProtocolIsNoticedAtOnce) {
+  HttpClient client(loop);
+  const auto call = get(client, outcome);
+  ScriptedServer::Peer& peer = server.peer(0);
+  for (const std::string_view piece : {"H", "TTP/", "2"}) {
+    EXPECT_FALSE(outcome.ended());
+    peer.send(piece);
+    for (int i = 0; i < 10; ++i) loop.poll();
+  }
+  finish(outcome);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->message, HasSubstr("does not begin with HTTP/1"));
+}
+
 TEST_F(HttpClientTest, AHeadHasALimit) {
   HttpClient client(loop, {.max_head = 1024});
   const auto call = get(client, outcome);
   server.peer(0).send("HTTP/1.1 200 OK\r\nX: " + std::string(2000, 'x'));
   finish(outcome);
   ASSERT_TRUE(outcome.error);
+}
+
+TEST_F(HttpClientTest, ManyShortFieldsAreALongHeadToo) {
+  HttpClient client(loop, {.max_head = 1000});
+  const auto call = get(client, outcome);
+  ScriptedServer::Peer& peer = server.peer(0);
+  peer.send("HTTP/1.1 200 OK\r\n");
+  for (int i = 0; i < 200 && !outcome.ended(); ++i) {
+    peer.send("A: b\r\n");
+    loop.poll();
+  }
+  finish(outcome);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->message, HasSubstr("header limit"));
 }
 
 TEST_F(HttpClientTest, TheReplyToHeadHasNoBody) {
@@ -359,6 +387,30 @@ TEST_F(HttpClientTest, FindsAServerByName) {
   server.peer(0).send(kOk);
   finish(outcome);
   EXPECT_TRUE(outcome.complete);
+}
+
+TEST_F(HttpClientTest, MayBeLedToAServerInAnotherWay) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  ScriptedServer::Peer peer(loop, Descriptor(ends[0]));
+  std::string asked;
+  Descriptor way(ends[1]);
+  HttpClient client(loop, {.dial = [&](const Url& url) -> Result<Descriptor> {
+                      asked = url.authority();
+                      if (!way) return fail(502, "no way");
+                      return std::move(way);
+                    }});
+  const auto call = get(client, outcome);
+  ASSERT_TRUE(run_until(loop, [&] { return peer.received.ends_with("\r\n\r\n"); }));
+  peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+  finish(outcome);
+  EXPECT_EQ(outcome.body(), "ok");
+  EXPECT_EQ(asked, server.url().authority());
+  Outcome second;
+  const auto another = get(client, second);
+  finish(second);
+  ASSERT_TRUE(second.error);
+  EXPECT_THAT(second.error->message, AllOf(StartsWith("Cannot connect"), HasSubstr("no way")));
 }
 
 TEST_F(HttpClientTest, GivesUpAServerThatSaysNothing) {

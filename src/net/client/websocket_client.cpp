@@ -72,7 +72,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
       return;
     }
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
-    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls);
+    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, options_.dial);
     connection_->set_owner(this);
     connection_->write(head->append("\r\n"));
     connection_->connect(options_.connect_timeout);
@@ -179,7 +179,8 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
   void on_close(int code, std::string_view reason) override {
     if (state_ != State::open) return;
     if (!close_sent_) send_close(code, {});
-    end(code, reason.empty() ? "The server closed the WebSocket" : std::string(reason));
+    end(code, reason.empty() ? "The server closed the WebSocket with code " + std::to_string(code)
+                             : std::string(reason));
   }
 
   void decode(std::span<char> bytes) {

@@ -17,6 +17,7 @@
 namespace sluice {
 
 struct WebSocketClientOptions {
+  Dial dial = {};                                       // empty: TCP
   std::shared_ptr<TlsContext> tls = {};                 // a client's context, for wss and https
   Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP, TLS and handshake together
   Duration idle_timeout = std::chrono::seconds(60);     // a ping is sent after half of it

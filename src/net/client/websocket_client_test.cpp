@@ -162,6 +162,15 @@ TEST_F(WebSocketClientTest, ReportsTheServersClose) {
   EXPECT_THAT(received(peer, 1), ElementsAre("close 1012 "));
 }
 
+TEST_F(WebSocketClientTest, ReportsTheCodeOfACloseWithoutAReason) {
+  auto& peer = open();
+  std::string out;
+  append_websocket_close(out, 1011, {});
+  peer.send(out);
+  wait_for_end();
+  EXPECT_EQ(ended->message, "The server closed the WebSocket with code 1011");
+}
+
 TEST_F(WebSocketClientTest, ReportsALostConnection) {
   open().close();
   wait_for_end();

@@ -26,7 +26,8 @@ std::string_view view(string_view text) {
 /// One reply, interim or final.
 class Reply final : public http::basic_parser<false> {
  public:
-  Reply(HttpReplySink& sink, std::size_t max_head, bool head_request) : sink_(&sink) {
+  Reply(HttpReplySink& sink, std::size_t max_head, bool head_request)
+      : sink_(&sink), max_head_(max_head) {
     eager(true);
     skip(head_request);
     body_limit(boost::none);
@@ -51,6 +52,8 @@ class Reply final : public http::basic_parser<false> {
     std::size_t end;
   };
 
+  static constexpr std::size_t kFieldOverhead = 4;  // ": " and CRLF
+
   void stop(error_code& error) {
     stopped_ = true;
     error = http::error::end_of_stream;
@@ -58,8 +61,13 @@ class Reply final : public http::basic_parser<false> {
 
   void on_request_impl(http::verb, string_view, string_view, int, error_code&) override {}
   void on_response_impl(int status, string_view, int, error_code&) override { status_ = status; }
-  void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
+  void on_field_impl(http::field, string_view name, string_view value, error_code& error) override {
     const std::size_t start = text_.size();
+    // Beast's limit holds for what it is given at once.
+    if (start + name.size() + value.size() + fields_.size() * kFieldOverhead > max_head_) {
+      error = http::error::header_limit;
+      return;
+    }
     text_.append(view(name)).append(view(value));
     fields_.push_back({start, start + name.size(), text_.size()});
   }
@@ -91,6 +99,7 @@ class Reply final : public http::basic_parser<false> {
   void on_finish_impl(error_code&) override {}
 
   HttpReplySink* sink_;
+  std::size_t max_head_;
   std::string text_;
   std::vector<Field> fields_;
   std::uint64_t chunk_rest_ = 0;  // bytes of the chunk that have not arrived
@@ -113,6 +122,7 @@ class HttpReplyParser::Impl {
       bytes = joined_;
     }
     while (!bytes.empty() && !reply_->is_done()) {
+      if (!has_begun_ && !begins(bytes)) return broken("it does not begin with HTTP/1");
       if (reply_->awaits_chunk() && bytes.size() < kLastChunk.size()) break;
       error_code error;
       const std::size_t used = reply_->put(boost::asio::buffer(bytes.data(), bytes.size()), error);
@@ -149,7 +159,17 @@ class HttpReplyParser::Impl {
   /// bytes.
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-  void begin() { reply_.emplace(*sink_, max_head_, head_request_); }
+  void begin() {
+    reply_.emplace(*sink_, max_head_, head_request_);
+    has_begun_ = false;
+  }
+  /// Whether `bytes` may be the beginning of a reply. Beast may wait for the end of a head that is
+  /// none.
+  bool begins(std::string_view bytes) {
+    static constexpr std::string_view kBeginning = "HTTP/1.";
+    has_begun_ = bytes.size() >= kBeginning.size();
+    return kBeginning.starts_with(bytes.substr(0, kBeginning.size()));
+  }
   static Result<void> broken(const std::string& why) {
     return fail(502, "The server's reply is not valid HTTP: " + why);
   }
@@ -158,7 +178,8 @@ class HttpReplyParser::Impl {
   std::size_t max_head_;
   bool head_request_;
   std::optional<Reply> reply_;
-  std::string pending_;  // not parsed yet, or after the reply
+  bool has_begun_ = false;  // as a reply must
+  std::string pending_;     // not parsed yet, or after the reply
   std::string joined_;
   int interim_ = 0;
 };

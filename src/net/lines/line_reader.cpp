@@ -24,12 +24,16 @@ LineReader::Next LineReader::next() {
   while (begin_ < buffer_.size()) {
     std::size_t end = buffer_.find('\n', scanned_);
     if (end == std::string::npos && !ended_) {
-      // One byte more than a line may have can be the '\r' of its end.
-      const bool is_too_long = buffer_.size() - begin_ > max_line_ + 1;
-      if (skipping_ || is_too_long) {
+      if (skipping_) {
         clear();
-        const bool known = std::exchange(skipping_, true);
-        return {.kind = known ? Next::Kind::none : Next::Kind::too_long};
+        return {};
+      }
+      // One byte more than a line may have can be the '\r' of its end.
+      if (buffer_.size() - begin_ > max_line_ + 1) {
+        std::string(buffer_, begin_, kBeginning).swap(buffer_);
+        begin_ = scanned_ = buffer_.size();
+        skipping_ = true;
+        return {.kind = Next::Kind::too_long, .line = buffer_};
       }
       scanned_ = buffer_.size();
       return {};
@@ -40,7 +44,9 @@ LineReader::Next LineReader::next() {
     scanned_ = begin_;
     if (std::exchange(skipping_, false)) continue;
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.size() > max_line_) return {.kind = Next::Kind::too_long};
+    if (line.size() > max_line_) {
+      return {.kind = Next::Kind::too_long, .line = line.substr(0, kBeginning)};
+    }
     if (!line.empty()) return {.kind = Next::Kind::line, .line = line};
   }
   clear();

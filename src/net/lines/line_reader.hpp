@@ -15,7 +15,7 @@ class LineReader {
     enum class Kind : std::uint8_t {
       none,      // no line until more is appended
       line,      // `line`, without its end, valid until the next call of any member
-      too_long,  // a line is too long; reported once
+      too_long,  // a line is too long; reported once, with its first kBeginning bytes in `line`
     };
     Kind kind = Kind::none;
     std::string_view line = {};
@@ -23,6 +23,8 @@ class LineReader {
 
   /// `max_line`: bytes of a line, without its end.
   explicit LineReader(std::size_t max_line) : max_line_(max_line) {}
+
+  static constexpr std::size_t kBeginning = 256;
 
   /// Copies `bytes`. Before appending more, call next() until it returns `none`; then at most one
   /// line and one piece are held.

@@ -58,6 +58,19 @@ TEST(LineReader, ALineMayHaveAsManyBytesAsTheLimit) {
   }
 }
 
+TEST(LineReader, TellsHowALineBeginsThatIsTooLong) {
+  for (const std::string& text : {std::string(2000, 'x'), std::string(2000, 'x') + "\nok\n"}) {
+    LineReader reader(1000);
+    reader.append("first\nid 7 ");
+    EXPECT_EQ(reader.next().line, "first");
+    EXPECT_EQ(reader.next().kind, Kind::none);
+    reader.append(text);
+    const LineReader::Next next = reader.next();
+    ASSERT_EQ(next.kind, Kind::too_long);
+    EXPECT_EQ(next.line, "id 7 " + std::string(LineReader::kBeginning - 5, 'x'));
+  }
+}
+
 TEST(LineReader, DoesNotKeepALineThatIsTooLong) {
   LineReader reader(1000);
   const std::string piece(600, 'x');

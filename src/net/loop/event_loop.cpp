@@ -21,6 +21,8 @@ namespace {
 /// in it, but work that keeps posting itself must not delay the output.
 constexpr int kTaskRounds = 2;
 
+const SteadyClock kSteadyClock;
+
 /// Whether this thread runs a loop, which must not be blocked.
 thread_local bool is_loop_thread = false;
 
@@ -31,8 +33,11 @@ int checked(int result, const char* what) {
 
 }  // namespace
 
-EventLoop::EventLoop()
-    : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+EventLoop::EventLoop() : EventLoop(kSteadyClock) {}
+
+EventLoop::EventLoop(const Clock& clock)
+    : clock_(&clock),
+      epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_event_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
   checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_event_.get(), &event), "epoll_ctl");
@@ -76,6 +81,11 @@ bool EventLoop::on_loop_thread() const {
   return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }
 
+std::optional<TimePoint> EventLoop::next_timer() const {
+  if (timers_.empty()) return std::nullopt;
+  return timers_.next();
+}
+
 void EventLoop::wake() {
   // The event is edge-triggered, so nobody needs to read it.
   const std::uint64_t one = 1;
@@ -116,7 +126,7 @@ void EventLoop::unwatch(int descriptor, Watcher& watcher) {
 
 bool EventLoop::run_turn(bool may_wait) {
   bool ran = wait_and_dispatch(may_wait);
-  if (!timers_.empty() && timers_.next() <= clock_.now()) {
+  if (!timers_.empty() && timers_.next() <= clock_->now()) {
     ran = true;
     run_timers();
   }
@@ -145,7 +155,7 @@ int EventLoop::wait(bool may_wait) {
   const int capacity = static_cast<int>(events_.size());
   if (!may_wait || has_work()) return ::epoll_wait(epoll_.get(), events_.data(), capacity, 0);
   Duration timeout = Duration::max();
-  if (!timers_.empty()) timeout = std::max(Duration::zero(), timers_.next() - clock_.now());
+  if (!timers_.empty()) timeout = std::max(Duration::zero(), timers_.next() - clock_->now());
   asleep_.store(true);
   if (has_remote_.load() || stopped_.load()) timeout = Duration::zero();
   int count = -1;
@@ -182,7 +192,7 @@ void EventLoop::guarded(Work&& work) noexcept {
 }
 
 void EventLoop::run_timers() {
-  const TimePoint now = clock_.now();
+  const TimePoint now = clock_->now();
   not_before_ = now + Duration(1);
   for (Task task; timers_.take_due(now, task);) guarded(task);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sys/epoll.h>
 #include <thread>
 #include <utility>
@@ -25,6 +26,9 @@ namespace sluice {
 class EventLoop final : public Executor {
  public:
   EventLoop();
+  /// `clock` outlives the loop. One that is moved by hand makes a loop for tests, which is driven
+  /// with poll() and next_timer().
+  explicit EventLoop(const Clock& clock);
   ~EventLoop() override;
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -46,8 +50,10 @@ class EventLoop final : public Executor {
     return timers_.add(std::max(when, not_before_), std::move(task));
   }
   void cancel(TimerId id) override { timers_.remove(id); }
-  [[nodiscard]] const Clock& clock() const override { return clock_; }
+  [[nodiscard]] const Clock& clock() const override { return *clock_; }
   [[nodiscard]] bool on_loop_thread() const override;
+  /// When the next timer is due.
+  [[nodiscard]] std::optional<TimePoint> next_timer() const;
 
   /// Is told when a descriptor is ready.
   class Watcher {
@@ -77,7 +83,7 @@ class EventLoop final : public Executor {
   [[nodiscard]] bool has_work() const { return !local_.empty() || !hooks_.empty(); }
   void wake();
 
-  SteadyClock clock_;
+  const Clock* clock_;
   Descriptor epoll_;
   Descriptor wake_event_;
   std::array<epoll_event, 128> events_;

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "net/loop/descriptor.hpp"
 
 namespace sluice {
@@ -224,6 +225,21 @@ TEST_F(EventLoopTest, ATimerThatSchedulesADueTimerLetsOthersRunBetween) {
   for (std::size_t i = 0; i < log.size(); ++i) {
     EXPECT_EQ(log[i], i % 2 == 0 ? "timer" : "other") << i;
   }
+}
+
+TEST(EventLoopClockTest, MayBeMovedByHand) {
+  ManualClock clock;
+  EventLoop by_hand(clock);
+  EXPECT_EQ(by_hand.next_timer(), std::nullopt);
+  bool ran = false;
+  by_hand.schedule_at(clock.now() + 1h, [&ran] { ran = true; });
+  EXPECT_EQ(by_hand.next_timer(), clock.now() + 1h);
+  by_hand.poll();
+  EXPECT_FALSE(ran);
+  clock.advance(1h);
+  EXPECT_TRUE(by_hand.poll());
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(by_hand.next_timer(), std::nullopt);
 }
 
 TEST_F(EventLoopTest, ATimerMayScheduleAndCancelTimers) {

@@ -1,0 +1,332 @@
+#include "fault_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "json/members.hpp"
+#include "socket.hpp"
+
+namespace sluice::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A request's progress token as JSON text, or empty.
+std::string token_of(const json::object& request) {
+  const json::object* const params = object_at(request, "params");
+  const json::object* const meta = params == nullptr ? nullptr : object_at(*params, "_meta");
+  const json::value* const token = meta == nullptr ? nullptr : meta->if_contains("progressToken");
+  return token == nullptr ? std::string() : to_json(*token);
+}
+
+std::string progress_of(std::string_view token, int step) {
+  return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+         std::string(token) + R"(,"progress":)" + std::to_string(step) + "}}";
+}
+
+/// Which of the plan's calls a request is.
+std::optional<std::size_t> call_of(const json::object& request) {
+  const json::object* const params = object_at(request, "params");
+  const json::object* const arguments =
+      params == nullptr ? nullptr : object_at(*params, "arguments");
+  const json::value* const call = arguments == nullptr ? nullptr : arguments->if_contains("call");
+  if (call == nullptr || !call->is_int64()) return std::nullopt;
+  return static_cast<std::size_t>(call->get_int64());
+}
+
+bool connects(const json::object& request) {
+  const std::string_view method = text_at(request, "method");
+  return method == "initialize" || method == "server/discover";
+}
+
+constexpr std::string_view kHostileIds[] = {R"("x")",
+                                            R"("\"},{\"id\":1")",
+                                            R"("\u0000\n\r")",
+                                            "0",
+                                            "-1",
+                                            "9223372036854775807",
+                                            "1e3",
+                                            "1.5",
+                                            "null",
+                                            "true",
+                                            "[]",
+                                            "{}",
+                                            R"("é😀")",
+                                            "123456789012345678901234567890"};
+constexpr std::string_view kQuestions[] = {
+    "sampling/createMessage", "elicitation/create", "roots/list", "ping", "tasks/get", "x/\\u0000"};
+
+}  // namespace
+
+std::string nonce_of(std::uint64_t seed, std::size_t call) {
+  return "nonce " + std::to_string(seed) + " " + std::to_string(call) + ".";
+}
+
+FaultServer::FaultServer(const Plan& plan)
+    : plan_(plan), dice_(plan.seed ^ 0x5eed), heads_({.header_bytes = std::size_t{1} << 20U}) {}
+FaultServer::~FaultServer() = default;
+
+// --- messages -----------------------------------------------------------------------------------
+
+std::optional<json::object> FaultServer::read(std::string_view text) {
+  Result<json::value> value = parse_json(text);
+  if (!value || !value->is_object() || text_at(value->get_object(), "jsonrpc") != "2.0") {
+    complain("the client sends what is no message: " + std::string(text.substr(0, 200)));
+    return std::nullopt;
+  }
+  json::object message = std::move(value->get_object());
+  if (!message.contains("method")) {
+    take_response(text);
+    return std::nullopt;
+  }
+  if (!message.contains("id")) return std::nullopt;
+  return message;
+}
+
+/// An answer of the client must have the id of a question, as that was written, and come once.
+void FaultServer::take_response(std::string_view text) {
+  for (auto& [id, times] : asked_) {
+    if (times > 0 && text.starts_with(R"({"jsonrpc":"2.0","id":)" + id + ",")) return void(--times);
+  }
+  complain("an answer to what was not asked, or is answered: " + std::string(text.substr(0, 200)));
+}
+
+const Fault& FaultServer::fault_for(const json::object& request) {
+  // A client that looks for a revision does not expect to be understood.
+  const bool is_probe =
+      plan_.revision->era == Era::legacy && text_at(request, "method") == "server/discover";
+  if (connects(request) && !is_probe && sessions_ == 0) return *plan_.connecting;
+  const auto call = call_of(request);
+  if (!call || *call >= plan_.calls.size()) return fault_of(Kind::none);
+  const Fault& fault = *plan_.calls[*call].fault;
+  const bool is_first = called_.insert(*call).second;
+  const bool is_once = fault.kind == Kind::forgotten_once;
+  return is_first || !is_once ? fault : fault_of(Kind::none);
+}
+
+FaultServer::Texts FaultServer::texts_for(const json::object& request, const Fault& fault) {
+  Texts texts;
+  const std::string token = token_of(request);
+  const auto call = call_of(request);
+  if (call && *call < plan_.calls.size() && !token.empty()) {
+    for (int i = 0; i < plan_.calls[*call].progress; ++i) {
+      texts.push_back(progress_of(token, i));
+      if (dice_.one_in(3)) {
+        texts.emplace_back(R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})");
+      }
+    }
+  }
+  const std::string answer = answer_to(request, fault);
+  const auto with_id = [&request, this, &fault](std::string_view id) {
+    json::object other = request;
+    other["id"] = json::value(parse_json(id).value());
+    return answer_to(other, fault);
+  };
+  switch (fault.kind) {
+    case Kind::silent:
+      return texts;
+    case Kind::duplicate:
+      texts.push_back(answer);
+      break;
+    case Kind::unknown_before:
+      for (const std::string_view id : {"987654", "-3", "\"1\"", "1.5"}) {
+        texts.push_back(with_id(id));
+      }
+      break;
+    case Kind::unknown_only:
+      texts.push_back(with_id("987654"));
+      return texts;
+    case Kind::quoted_id:
+      texts.push_back(with_id("\"" + to_json(request.at("id")) + "\""));
+      return texts;
+    case Kind::other_id:
+      texts.push_back(with_id(
+          std::to_string(request.at("id").to_number<std::int64_t>() + (dice_.one_in(2) ? 1 : -1))));
+      return texts;
+    case Kind::many_notifications:
+      for (int i = 0; i < 300; ++i) {
+        texts.push_back(dice_.one_in(2) || token.empty()
+                            ? R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})"
+                            : progress_of(token, i));
+      }
+      break;
+    case Kind::hostile_questions: {
+      Texts questions = hostile_questions();
+      texts.insert(texts.end(), questions.begin(), questions.end());
+      break;
+    }
+    case Kind::many_questions:
+      for (int i = 0; i < 200; ++i) {
+        const std::string id = std::to_string(1000 + i);
+        ++asked_[id];
+        texts.push_back(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"roots/list"})");
+      }
+      break;
+    case Kind::odd_progress:
+      for (const std::string_view odd : {"1e300", "-1", "\"1\"", "null", "{}", "987654"}) {
+        texts.push_back(progress_of(odd, 1));
+      }
+      texts.emplace_back(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{}})");
+      texts.emplace_back(R"({"jsonrpc":"2.0","method":"notifications/progress"})");
+      texts.emplace_back(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{}})");
+      texts.emplace_back(
+          R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}})");
+      break;
+    default:
+      break;
+  }
+  texts.push_back(answer);
+  return texts;
+}
+
+std::string FaultServer::answer_to(const json::object& request, const Fault& fault) {
+  const std::string begin = R"({"jsonrpc":"2.0","id":)" + to_json(request.at("id"));
+  const auto with_text = [&begin](std::string_view text) {
+    return begin + R"(,"result":{"text":")" + std::string(text) + R"("}})";
+  };
+  const bool is_probe =
+      plan_.revision->era == Era::legacy && text_at(request, "method") == "server/discover";
+  if (is_probe) return begin + R"(,"error":{"code":-32601,"message":"Method not found"}})";
+  switch (fault.kind) {
+    case Kind::error:
+      return begin + R"(,"error":{"code":-32099,"message":"the server refuses"}})";
+    case Kind::odd_error:
+      return begin +
+             (dice_.one_in(2) ? R"(,"error":"boom"})" : R"(,"error":{"code":1e99,"message":[]}})");
+    case Kind::no_result:
+      return begin + "}";
+    case Kind::result_array:
+      return begin + R"(,"result":[1,2]})";
+    case Kind::wrong_version:
+      return R"({"jsonrpc":"1.0","id":)" + to_json(request.at("id")) + R"(,"result":{}})";
+    case Kind::truncated_json: {
+      std::string text = begin + R"(,"result":)" + result_of(request, fault) + "}";
+      text.resize(begin.size() + 1 + dice_.below(text.size() - begin.size() - 1));
+      return text;
+    }
+    case Kind::not_json:
+      return begin + (dice_.one_in(2) ? ",'result':{}}" : R"(,"result":NaN})");
+    case Kind::invalid_utf8: {
+      static constexpr std::string_view kInvalid[] = {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80"};
+      return with_text(dice_.pick(kInvalid));
+    }
+    case Kind::nul:
+      return with_text(std::string_view("a\0b", 3));
+    case Kind::deep: {
+      const std::size_t levels = 129 + dice_.below(10000);
+      return begin + R"(,"result":{"a":)" + std::string(levels, '[') + std::string(levels, ']') +
+             "}}";
+    }
+    case Kind::array:
+      return "[" + begin + R"(,"result":)" + result_of(request, fault) + "}]";
+    case Kind::too_long:
+      return with_text(std::string(plan_.max_message, 'x'));
+    default:
+      return begin + R"(,"result":)" + result_of(request, fault) + "}";
+  }
+}
+
+std::string FaultServer::result_of(const json::object& request, const Fault& fault) {
+  const std::string_view method = text_at(request, "method");
+  const std::string revision(plan_.revision->name);
+  if (method == "initialize") {
+    return R"({"protocolVersion":")" + revision +
+           R"(","capabilities":{},"serverInfo":{"name":"faulty","version":"1"}})";
+  }
+  if (method == "server/discover") {
+    return R"({"resultType":"complete","supportedVersions":[")" + revision +
+           R"("],"capabilities":{}})";
+  }
+  const auto call = call_of(request);
+  if (!call) return "{}";
+  if (fault.kind == Kind::endless_rounds) {
+    return dice_.one_in(2)
+               ? R"({"resultType":"input_required","requestState":"s"})"
+               : R"({"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}})";
+  }
+  if (fault.kind == Kind::many_inputs) {
+    json::object wanted;
+    for (int i = 0; i < 500; ++i) wanted[std::to_string(i)] = {{"method", "roots/list"}};
+    return to_json(json::object{{"resultType", "input_required"}, {"inputRequests", wanted}});
+  }
+  return R"({"resultType":"complete","content":[{"type":"text","text":")" +
+         nonce_of(plan_.seed, *call) + R"("}]})";
+}
+
+FaultServer::Texts FaultServer::hostile_questions() {
+  Texts texts;
+  const std::size_t count = 1 + dice_.below(8);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string id(dice_.pick(kHostileIds));
+    const std::string_view method = dice_.pick(kQuestions);
+    ++asked_[id];
+    texts.push_back(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + std::string(method) +
+                    R"(","params":{"messages":[],"maxTokens":1,"message":"?",)"
+                    R"("requestedSchema":{"type":"object","properties":{}}}})");
+  }
+  return texts;
+}
+
+// --- bytes --------------------------------------------------------------------------------------
+
+void FaultServer::opened(std::size_t connection) {
+  connections_[connection];
+}
+
+void FaultServer::received(std::size_t connection, std::string_view bytes) {
+  Connection& at = connections_.at(connection);
+  if (at.socket != nullptr) return at.socket->feed(bytes);
+  at.input.append(bytes);
+  if (plan_.transport != Transport::lines) return take_http(connection);
+  for (std::size_t end = 0; (end = at.input.find('\n')) != std::string::npos;) {
+    const std::string line = at.input.substr(0, end);
+    at.input.erase(0, end + 1);
+    take_message(connection, line);
+  }
+}
+
+void FaultServer::closed(std::size_t connection) {
+  connections_.erase(connection);
+  unended_.erase(connection);
+  if (standalone_ == connection) standalone_.reset();
+  if (events_ == connection) events_.reset();
+}
+
+void FaultServer::send(std::size_t connection, std::string bytes, Duration after) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end() || found->second.is_over) return;
+  steps_.push_back({.connection = connection, .bytes = std::move(bytes), .after = after});
+}
+
+void FaultServer::end(std::size_t connection, Step::Kind how, Duration after) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end() || std::exchange(found->second.is_over, true)) return;
+  steps_.push_back({.connection = connection, .kind = how, .after = after});
+}
+
+void FaultServer::deliver(std::size_t connection, const std::string& bytes, const Fault& fault) {
+  std::size_t size = bytes.size();
+  const bool is_cut = fault.kind == Kind::cut_end || fault.kind == Kind::cut_reset ||
+                      fault.kind == Kind::cut_silent;
+  // A connection that is silent after a whole reply would be used again.
+  if (is_cut) size = dice_.below(fault.kind == Kind::cut_silent ? size : size + 1);
+  Duration wait = fault.kind == Kind::late ? Duration(70s) : Duration();
+  const std::size_t pieces = dice_.one_in(2) ? 1 : 1 + dice_.below(6);
+  for (std::size_t at = 0, piece = 0; at < size; ++piece) {
+    std::size_t length = size - at;
+    if (fault.kind == Kind::drip && piece < 2000) {
+      length = 1;
+    } else if (piece + 1 < pieces) {
+      length = 1 + dice_.below(length);
+    }
+    send(connection, bytes.substr(at, length), wait);
+    at += length;
+    wait = fault.kind == Kind::drip ? 5ms : std::chrono::milliseconds(dice_.below(3) * 5);
+  }
+  if (fault.kind == Kind::double_reply) send(connection, bytes, dice_.one_in(2) ? 0ms : 1ms);
+  if (fault.kind == Kind::cut_end) end(connection, Step::Kind::end, wait);
+  if (fault.kind == Kind::cut_reset) end(connection, Step::Kind::reset, wait);
+  if (fault.kind == Kind::cut_silent) connections_.at(connection).is_over = true;
+}
+
+}  // namespace sluice::faults
