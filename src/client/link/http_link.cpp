@@ -87,7 +87,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     is_events_ = false;
     body_.clear();
     const auto weak = weak_from_this();
-    call_ = link_->http_->send(std::move(request), {.on_head =
+    call_ = link_->http_.send(std::move(request), {.on_head =
                                                         [weak](const HttpReplyHead& head) {
                                                           if (const auto self = weak.lock())
                                                             self->on_head(head);
@@ -196,6 +196,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_failure(const Error& why) {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
+    // No connection was lost: there is no authorization, and the error says what to do.
+    if (why.code == kUnauthorized || why.code == kForbidden) return fail(why);
     stream_ended({kLostConnection, why.message, {}});
   }
 
@@ -234,7 +236,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   const RequestId id_;
   const bool is_legacy_;
   Backoff backoff_;
-  HttpClient::Call call_;
+  AuthorizedHttp::Call call_;
   int status_ = 0;
   bool is_events_ = false;
   bool is_get_ = false;
@@ -253,17 +255,16 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
     : loop_(&loop),
       options_(std::move(options)),
-      http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+      http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   if (session_id_.empty()) return;
-  http_->send_aside({.method = "DELETE",
-                     .url = options_.url,
-                     .headers = headers_for({.text = {}, .revision = revision_}),
-                     .body = {}});
-  // Lives until the request has been sent.
-  loop_->schedule_at(loop_->clock().now() + kFarewell, [http = http_] {});
+  http_.send_last({.method = "DELETE",
+                   .url = options_.url,
+                   .headers = headers_for({.text = {}, .revision = revision_}),
+                   .body = {}},
+                  kFarewell);
 }
 
 Result<void> HttpLink::send(OutgoingMessage message) {

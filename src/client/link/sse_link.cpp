@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -31,10 +32,15 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
   return parse_url(base.scheme + "://" + base.authority() + target);
 }
 
+/// The code for a request that has failed. A refusal of the authorization is not the connection's.
+int code_of(const Error& why) {
+  return why.code == kUnauthorized || why.code == kForbidden ? why.code : kLostConnection;
+}
+
 }  // namespace
 
 SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
-    : options_(std::move(options)), http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+    : options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 SseLink::~SseLink() = default;
 
@@ -55,12 +61,12 @@ void SseLink::connect() {
       SseDecoder::Limits{.line = options_.max_message, .event = options_.max_message});
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Accept", "text/event-stream");
-  stream_ = http_->send(
+  stream_ = http_.send(
       {.method = "GET", .url = options_.url, .headers = std::move(headers), .body = {}},
       {.on_head = [this](const HttpReplyHead& head) { on_head(head); },
        .on_body = [this](std::string_view bytes) { on_bytes(bytes); },
        .on_complete = [this] { lose(kLostConnection, "The server has ended the event stream"); },
-       .on_failure = [this](const Error& why) { lose(kLostConnection, why.message); }});
+       .on_failure = [this](const Error& why) { lose(code_of(why), why.message); }});
 }
 
 void SseLink::on_head(const HttpReplyHead& head) {
@@ -111,7 +117,7 @@ void SseLink::post(OutgoingMessage message) {
   Post& made = posts_[number];
   made.id = std::move(message.id);
   const auto status = std::make_shared<int>(0);
-  made.call = http_->send(
+  made.call = http_.send(
       {.method = "POST",
        .url = *place_,
        .headers = std::move(headers),
@@ -119,22 +125,32 @@ void SseLink::post(OutgoingMessage message) {
       {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
        .on_body = {},
        .on_complete = [this, number, status] { posted(number, *status); },
-       .on_failure = [this, number](const Error&) { posted(number, kLostConnection); }});
+       .on_failure =
+           [this, number](const Error& why) {
+             not_posted(number, {code_of(why), why.message, {}});
+           }});
 }
 
 void SseLink::posted(std::uint64_t number, int status) {
+  if (status / 100 == 2) {
+    posts_.erase(number);
+    return;
+  }
+  not_posted(number, {status,
+                      "The server answers with HTTP " + std::to_string(status) + " to the message",
+                      {}});
+}
+
+void SseLink::not_posted(std::uint64_t number, const Error& why) {
   const Post post = std::move(posts_.extract(number).mapped());
-  if (status / 100 == 2 || post.id.empty()) return;
-  owner_->on_unanswered(
-      post.id,
-      {status, "The server answers with HTTP " + std::to_string(status) + " to the message", {}});
+  if (!post.id.empty()) owner_->on_unanswered(post.id, why);
 }
 
 void SseLink::lose(int code, const std::string& why) {
   const Error error(code, why);
   is_over_ = true;
   // The callback that runs may belong to one of them.
-  const HttpClient::Call stream = std::move(stream_);
+  const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
   owner_->on_lost(error);
