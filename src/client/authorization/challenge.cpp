@@ -24,7 +24,8 @@ class ChallengeReader {
     }
   }
   void skip_separators() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t' || rest_.front() == ',')) {
+    while (!rest_.empty() &&
+           (rest_.front() == ' ' || rest_.front() == '\t' || rest_.front() == ',')) {
       rest_.remove_prefix(1);
     }
   }

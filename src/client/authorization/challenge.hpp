@@ -23,8 +23,8 @@ struct AuthChallenge {
 /// challenges that it understands. At most 16 challenges with 32 parameters each are read.
 std::vector<AuthChallenge> parse_challenges(std::string_view value);
 
-/// What a server says with 401 or 403 (RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section
-/// 7.1). Members are empty if it does not say.
+/// What a server says with 401 or 403 (RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449,
+/// section 7.1). Members are empty if it does not say.
 struct ServerChallenge {
   bool is_present = false;  // there is a Bearer or DPoP challenge
   bool has_dpop = false;

@@ -24,7 +24,8 @@ TEST(ChallengeTest, ReadsTheExampleOfTheSpecification) {
 }
 
 TEST(ChallengeTest, ReadsSeveralSchemesInOneField) {
-  const auto all = parse_challenges(R"(Negotiate YII=, , Basic realm="a, b",DPoP algs="ES256" , Bearer)");
+  const auto all =
+      parse_challenges(R"(Negotiate YII=, , Basic realm="a, b",DPoP algs="ES256" , Bearer)");
   ASSERT_THAT(all, SizeIs(4));
   EXPECT_EQ(all[0].scheme, "negotiate");
   EXPECT_EQ(all[1].parameter("realm"), "a, b");
@@ -43,9 +44,10 @@ TEST(ChallengeTest, SkipsWhatItCannotRead) {
 }
 
 TEST(ChallengeTest, JoinsTheFieldsOfAReply) {
-  const HeaderField fields[] = {{"WWW-Authenticate", R"(Basic realm="x")"},
-                                {"www-authenticate", R"(Bearer scope="a b")"},
-                                {"WWW-Authenticate", R"(DPoP error="use_dpop_nonce", scope="b c")"}};
+  const HeaderField fields[] = {
+      {"WWW-Authenticate", R"(Basic realm="x")"},
+      {"www-authenticate", R"(Bearer scope="a b")"},
+      {"WWW-Authenticate", R"(DPoP error="use_dpop_nonce", scope="b c")"}};
   const ServerChallenge challenge = read_challenge(HeaderFields(fields));
   EXPECT_TRUE(challenge.is_present);
   EXPECT_TRUE(challenge.has_dpop);

@@ -124,9 +124,10 @@ Result<std::vector<Url>> server_metadata_urls(std::string_view issuer) {
   const Result<Url> url = parse_url(issuer);
   if (!url) return std::unexpected(url.error());
   if (url->is_websocket() || issuer.find_first_of("?#") != std::string_view::npos) {
-    return fail(kBadRequest, std::string(issuer) +
-                                 ": an issuer is an https URL without query and fragment (RFC 8414, "
-                                 "section 2)");
+    return fail(kBadRequest,
+                std::string(issuer) +
+                    ": an issuer is an https URL without query and fragment (RFC 8414, "
+                    "section 2)");
   }
   const std::string_view path = path_of(*url);
   std::vector<Url> out = {at_target(*url, kServerSuffix, path),

@@ -11,9 +11,9 @@ namespace sluice {
 
 /// What a server says about itself as a protected resource (RFC 9728, section 2).
 struct ResourceMetadata {
-  std::string resource;                             // its identifier
-  std::vector<std::string> authorization_servers;   // their issuers, at least one
-  std::vector<std::string> scopes_supported;
+  std::string resource = {};                            // its identifier
+  std::vector<std::string> authorization_servers = {};  // their issuers, at least one
+  std::vector<std::string> scopes_supported = {};
   bool wants_dpop = false;  // it takes only tokens that are bound to a key
   /// There is no such document: the server follows 2025-03-26, where it is its own authorization
   /// server, or has one at its origin.
@@ -41,16 +41,16 @@ std::vector<Url> resource_metadata_urls(const Url& server);
 /// What an authorization server says about itself (RFC 8414, section 2; OpenID Connect Discovery,
 /// section 3). Members are empty where it does not say.
 struct ServerMetadata {
-  std::string issuer;
-  std::string authorization_endpoint;
-  std::string token_endpoint;
-  std::string registration_endpoint;
-  std::string revocation_endpoint;
-  std::string device_authorization_endpoint;
-  std::vector<std::string> scopes_supported;
-  std::vector<std::string> auth_methods;        // of the token endpoint
-  std::vector<std::string> challenge_methods;   // of PKCE
-  std::vector<std::string> dpop_algorithms;
+  std::string issuer = {};
+  std::string authorization_endpoint = {};
+  std::string token_endpoint = {};
+  std::string registration_endpoint = {};
+  std::string revocation_endpoint = {};
+  std::string device_authorization_endpoint = {};
+  std::vector<std::string> scopes_supported = {};
+  std::vector<std::string> auth_methods = {};       // of the token endpoint
+  std::vector<std::string> challenge_methods = {};  // of PKCE
+  std::vector<std::string> dpop_algorithms = {};
   bool sends_iss = false;                 // RFC 9207, section 3
   bool takes_metadata_documents = false;  // as client ids
 };

@@ -33,7 +33,8 @@ TEST(MetadataTest, OfAnIssuerHasThreePlaces) {
   EXPECT_THAT(texts(*server_metadata_urls("https://auth.example.com/")),
               ElementsAre("https://auth.example.com/.well-known/oauth-authorization-server",
                           "https://auth.example.com/.well-known/openid-configuration"));
-  for (const char* wrong : {"auth.example.com", "https://a/?q", "https://a/#f", "wss://a", "file:///"}) {
+  for (const char* wrong :
+       {"auth.example.com", "https://a/?q", "https://a/#f", "wss://a", "file:///"}) {
     EXPECT_FALSE(server_metadata_urls(wrong)) << wrong;
   }
 }
@@ -50,8 +51,9 @@ TEST(MetadataTest, AnIssuerMayHaveARootSlashOrNot) {
 
 TEST(MetadataTest, AResourceIsTheServerOrAboveIt) {
   const Url server = *parse_url("https://example.com/a/mcp");
-  for (const char* good : {"https://example.com/a/mcp", "https://example.com/a/mcp/",
-                           "https://example.com", "https://example.com/", "https://EXAMPLE.com/a"}) {
+  for (const char* good :
+       {"https://example.com/a/mcp", "https://example.com/a/mcp/", "https://example.com",
+        "https://example.com/", "https://EXAMPLE.com/a"}) {
     EXPECT_TRUE(is_resource_of(good, server)) << good;
   }
   for (const char* bad : {"https://example.com/a/m", "https://example.com/b", "http://example.com",

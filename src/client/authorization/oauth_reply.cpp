@@ -84,8 +84,8 @@ Error lacks(std::string_view server, std::string_view member) {
 
 Error make_oauth_error(std::string_view server, std::string_view name,
                        std::string_view description) {
-  std::string message = "The authorization server " + quote_server(server) +
-                        " refuses: " + quote_server(name);
+  std::string message =
+      "The authorization server " + quote_server(server) + " refuses: " + quote_server(name);
   if (!description.empty()) message.append(" (").append(quote_server(description)).append(")");
   if (name == "invalid_target") {
     message.append(
@@ -152,8 +152,8 @@ Result<DeviceReply> parse_device_reply(int status, std::string_view body, std::s
   out.verification_uri = text_at(*object, "verification_uri");
   out.verification_uri_complete = text_at(*object, "verification_uri_complete");
   const auto expiry = seconds_at(*object, "expires_in");
-  out.interval = std::max(seconds_at(*object, "interval").value_or(kUsualInterval),
-                          std::chrono::seconds(1));
+  out.interval =
+      std::max(seconds_at(*object, "interval").value_or(kUsualInterval), std::chrono::seconds(1));
   if (out.device_code.empty()) return std::unexpected(lacks(server, "device_code"));
   if (out.user_code.empty()) return std::unexpected(lacks(server, "user_code"));
   if (out.verification_uri.empty()) return std::unexpected(lacks(server, "verification_uri"));

@@ -27,16 +27,16 @@ struct TokenReply {
   std::string issued_token_type;               // of a token exchange
 };
 
-/// Reads what the token endpoint of `server` answers with HTTP `status`. Errors: kNotAuthorized with
-/// the reason of the server (section 5.2), which oauth_error() reads; 502 if the reply is none of
-/// OAuth's, or the server is in trouble.
+/// Reads what the token endpoint of `server` answers with HTTP `status`. Errors: kNotAuthorized
+/// with the reason of the server (section 5.2), which oauth_error() reads; 502 if the reply is none
+/// of OAuth's, or the server is in trouble.
 Result<TokenReply> parse_token_reply(int status, std::string_view body, std::string_view server);
 
 /// A client that is registered with an authorization server (RFC 7591, section 3.2.1).
 struct RegistrationReply {
   std::string client_id;
-  std::string client_secret;  // empty: a public client
-  std::string auth_method;    // empty: not said
+  std::string client_secret;           // empty: a public client
+  std::string auth_method;             // empty: not said
   std::int64_t secret_expires_at = 0;  // seconds since 1970; 0: never
 };
 /// Errors as of parse_token_reply().
@@ -55,11 +55,12 @@ struct DeviceReply {
 /// Errors as of parse_token_reply().
 Result<DeviceReply> parse_device_reply(int status, std::string_view body, std::string_view server);
 
-/// The `error` of RFC 6749, section 5.2, that an error above carries, such as "invalid_grant"; empty
-/// if it carries none.
+/// The `error` of RFC 6749, section 5.2, that an error above carries, such as "invalid_grant";
+/// empty if it carries none.
 std::string oauth_error(const Error& error);
 /// An error that carries `name`. What `description` says is made safe to show, and cut.
-Error make_oauth_error(std::string_view server, std::string_view name, std::string_view description);
+Error make_oauth_error(std::string_view server, std::string_view name,
+                       std::string_view description);
 
 /// The strings of the member `name`, at most 1,000; nothing if it is not there or not an array.
 std::optional<std::vector<std::string>> texts_at(const json::object& object, std::string_view name);

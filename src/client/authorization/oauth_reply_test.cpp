@@ -47,7 +47,8 @@ TEST(OauthReplyTest, BoundsTimes) {
 
 TEST(OauthReplyTest, TellsRefusalsFromTrouble) {
   const Error refused =
-      parse_token_reply(400, R"({"error":"invalid_grant","error_description":"gone\n"})", "https://a")
+      parse_token_reply(400, R"({"error":"invalid_grant","error_description":"gone\n"})",
+                        "https://a")
           .error();
   EXPECT_EQ(refused.code, kNotAuthorized);
   EXPECT_EQ(oauth_error(refused), "invalid_grant");
@@ -59,7 +60,8 @@ TEST(OauthReplyTest, TellsRefusalsFromTrouble) {
     EXPECT_EQ(trouble.code, 502) << status;
     EXPECT_EQ(oauth_error(trouble), "");
   }
-  EXPECT_EQ(parse_token_reply(503, R"({"error":"temporarily_unavailable"})", "a").error().code, 502);
+  EXPECT_EQ(parse_token_reply(503, R"({"error":"temporarily_unavailable"})", "a").error().code,
+            502);
   EXPECT_EQ(parse_token_reply(404, "<html>", "https://a").error().code, kNotAuthorized);
   EXPECT_EQ(parse_token_reply(200, "<html>", "https://a").error().code, 502);
 }

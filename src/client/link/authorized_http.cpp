@@ -32,7 +32,8 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     is_starting_ = true;
     authorizer_->authorize(request_.method, request_.url,
                            [weak = weak_from_this()](Result<RequestAuthorization> made) {
-                             if (const auto self = weak.lock()) self->on_authorized(std::move(made));
+                             if (const auto self = weak.lock())
+                               self->on_authorized(std::move(made));
                            });
     is_starting_ = false;
   }
@@ -107,7 +108,8 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
       if (self->attempts_ < kMaxAttempts) return self->authorize();
       self->fail({status,
                   "The server answers with HTTP " + std::to_string(status) + " to each of " +
-                      std::to_string(kMaxAttempts) + " requests, although they were authorized anew",
+                      std::to_string(kMaxAttempts) +
+                      " requests, although they were authorized anew",
                   {}});
     });
   }
@@ -141,8 +143,7 @@ AuthorizedHttp::AuthorizedHttp(EventLoop& loop, const HttpClientOptions& options
       http_(std::make_shared<HttpClient>(loop, options)),
       authorizer_(std::move(authorizer)) {}
 
-AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request,
-                                          HttpReplyCallbacks callbacks) {
+AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request, HttpReplyCallbacks callbacks) {
   Call call;
   if (authorizer_ == nullptr) {
     call.plain_ = http_->send(std::move(request), std::move(callbacks));
@@ -160,15 +161,14 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience) {
   } else {
     const std::string method = request.method;
     const Url url = request.url;
-    authorizer_->authorize(
-        method, url,
-        [weak = std::weak_ptr(http_), request = std::move(request)](
-            Result<RequestAuthorization> made) mutable {
-          const auto http = weak.lock();
-          if (http == nullptr || !made) return;
-          add_authorization(request.headers, std::move(made->headers));
-          http->send_aside(std::move(request));
-        });
+    authorizer_->authorize(method, url,
+                           [weak = std::weak_ptr(http_), request = std::move(request)](
+                               Result<RequestAuthorization> made) mutable {
+                             const auto http = weak.lock();
+                             if (http == nullptr || !made) return;
+                             add_authorization(request.headers, std::move(made->headers));
+                             http->send_aside(std::move(request));
+                           });
   }
   loop_->schedule_at(loop_->clock().now() + patience, [http = http_] {});
 }

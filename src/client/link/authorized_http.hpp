@@ -42,9 +42,9 @@ class AuthorizedHttp {
     HttpClient::Call plain_;
   };
 
-  /// As HttpClient::send(). Besides, on_failure is called with code 401 or 403 if the server refuses
-  /// the request and no authorization helps. A refusal that is not about authorization is a reply
-  /// like others.
+  /// As HttpClient::send(). Besides, on_failure is called with code 401 or 403 if the server
+  /// refuses the request and no authorization helps. A refusal that is not about authorization is a
+  /// reply like others.
   [[nodiscard]] Call send(HttpClientRequest request, HttpReplyCallbacks callbacks);
   /// As HttpClient::send_aside(), once. The client lives until `patience` has passed, even without
   /// this object.

@@ -29,8 +29,8 @@ class FakeAuthorizer final : public RequestAuthorizer {
  public:
   void authorize(std::string_view /*method*/, const Url& /*url*/, Authorized done) override {
     if (refusal) return done(std::unexpected(*refusal));
-    done(RequestAuthorization{
-        .headers = {{"Authorization", "Bearer t" + std::to_string(newest)}}, .credential = newest});
+    done(RequestAuthorization{.headers = {{"Authorization", "Bearer t" + std::to_string(newest)}},
+                              .credential = newest});
   }
   bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override {
     refused.emplace_back(credential);
@@ -68,11 +68,11 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
     loop.discard_tasks();
   }
   /// Answers the first `count` requests with `status`, and those after them with 200.
-  void refuse(int count, int status = 401) {
-    answer = [this, count, status](const HttpRequest&, HttpExchangePtr exchange) {
+  void refuse(int count, int with = 401) {
+    answer = [this, count, with](const HttpRequest&, HttpExchangePtr exchange) {
       const bool is_refused = static_cast<int>(tokens.size()) <= count;
       const HeaderField challenge{"WWW-Authenticate", "Bearer"};
-      exchange->reply(is_refused ? status : 200, {}, is_refused ? "no" : "ok",
+      exchange->reply(is_refused ? with : 200, {}, is_refused ? "no" : "ok",
                       std::span(&challenge, 1));
     };
   }
@@ -184,9 +184,11 @@ TEST_F(AuthorizedHttpTest, AuthorizesEveryRequestOfAnHttpLink) {
                             .authorizer = authorizer});
   link->open(*this);
   const Revision* const revision = find_revision("2025-11-25");
-  ASSERT_TRUE(link->send({.text = "{}", .id = RequestId("1"), .method = "initialize", .revision = revision}));
+  ASSERT_TRUE(link->send(
+      {.text = "{}", .id = RequestId("1"), .method = "initialize", .revision = revision}));
   ASSERT_TRUE(until([this] { return tokens.size() == 2; }));
-  ASSERT_TRUE(link->send({.text = "{}", .method = "notifications/initialized", .revision = revision}));
+  ASSERT_TRUE(
+      link->send({.text = "{}", .method = "notifications/initialized", .revision = revision}));
   ASSERT_TRUE(until([this] { return tokens.size() == 4; }));
   link = nullptr;
   ASSERT_TRUE(until([this] { return tokens.size() == 5; }));
@@ -204,7 +206,8 @@ TEST_F(AuthorizedHttpTest, AuthorizesTheStreamAndThePostsOfAnSseLink) {
     stream->write(std::string_view("event: endpoint\ndata: /post\n\n"));
   };
   start();
-  auto link = std::make_unique<SseLink>(loop, SseLinkOptions{.url = url(), .authorizer = authorizer});
+  auto link =
+      std::make_unique<SseLink>(loop, SseLinkOptions{.url = url(), .authorizer = authorizer});
   link->open(*this);
   ASSERT_TRUE(link->send({.text = "{}", .id = RequestId("1")}));
   ASSERT_TRUE(until([this] { return tokens.size() == 3; }));
@@ -216,8 +219,8 @@ TEST_F(AuthorizedHttpTest, AuthorizesTheStreamAndThePostsOfAnSseLink) {
 TEST_F(AuthorizedHttpTest, AuthorizesTheHandshakeOfAWebSocketLink) {
   refuse(2);
   start();
-  auto link =
-      std::make_unique<WebSocketLink>(loop, WebSocketLinkOptions{.url = url(), .authorizer = authorizer});
+  auto link = std::make_unique<WebSocketLink>(
+      loop, WebSocketLinkOptions{.url = url(), .authorizer = authorizer});
   link->open(*this);
   ASSERT_TRUE(until([this] { return failure.has_value(); }));
   EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t3"));

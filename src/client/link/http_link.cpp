@@ -88,25 +88,25 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     body_.clear();
     const auto weak = weak_from_this();
     call_ = link_->http_.send(std::move(request), {.on_head =
-                                                        [weak](const HttpReplyHead& head) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_head(head);
-                                                        },
-                                                    .on_body =
-                                                        [weak](std::string_view bytes) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_body(bytes);
-                                                        },
-                                                    .on_complete =
-                                                        [weak] {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_complete();
-                                                        },
-                                                    .on_failure =
-                                                        [weak](const Error& why) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_failure(why);
-                                                        }});
+                                                       [weak](const HttpReplyHead& head) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_head(head);
+                                                       },
+                                                   .on_body =
+                                                       [weak](std::string_view bytes) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_body(bytes);
+                                                       },
+                                                   .on_complete =
+                                                       [weak] {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_complete();
+                                                       },
+                                                   .on_failure =
+                                                       [weak](const Error& why) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_failure(why);
+                                                       }});
   }
   void get() {
     HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
@@ -253,9 +253,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 };
 
 HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
-    : loop_(&loop),
-      options_(std::move(options)),
-      http_(loop, options_.http, options_.authorizer) {}
+    : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();

@@ -30,10 +30,11 @@ class RequestAuthorizer {
   /// than the server's get no fields. Error: there is no token, and why.
   virtual void authorize(std::string_view method, const Url& url, Authorized done) = 0;
 
-  /// The server has refused a request that was sent with `credential`. Returns false if the reply is
-  /// not about authorization, or nothing can be done about it; `done` is then not called. Otherwise
-  /// calls it once, perhaps from within this function: the request may be sent again, authorized
-  /// anew; or the error says why not, and what to do. The reply is valid during the call.
+  /// The server has refused a request that was sent with `credential`. Returns false if the reply
+  /// is not about authorization, or nothing can be done about it; `done` is then not called.
+  /// Otherwise calls it once, perhaps from within this function: the request may be sent again,
+  /// authorized anew; or the error says why not, and what to do. The reply is valid during the
+  /// call.
   virtual bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) = 0;
 
   /// The server has sent this head, whatever it says. Called before on_refused().

@@ -117,18 +117,17 @@ void SseLink::post(OutgoingMessage message) {
   Post& made = posts_[number];
   made.id = std::move(message.id);
   const auto status = std::make_shared<int>(0);
-  made.call = http_.send(
-      {.method = "POST",
-       .url = *place_,
-       .headers = std::move(headers),
-       .body = std::move(message.text)},
-      {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
-       .on_body = {},
-       .on_complete = [this, number, status] { posted(number, *status); },
-       .on_failure =
-           [this, number](const Error& why) {
-             not_posted(number, {code_of(why), why.message, {}});
-           }});
+  made.call = http_.send({.method = "POST",
+                          .url = *place_,
+                          .headers = std::move(headers),
+                          .body = std::move(message.text)},
+                         {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
+                          .on_body = {},
+                          .on_complete = [this, number, status] { posted(number, *status); },
+                          .on_failure =
+                              [this, number](const Error& why) {
+                                not_posted(number, {code_of(why), why.message, {}});
+                              }});
 }
 
 void SseLink::posted(std::uint64_t number, int status) {
@@ -136,9 +135,9 @@ void SseLink::posted(std::uint64_t number, int status) {
     posts_.erase(number);
     return;
   }
-  not_posted(number, {status,
-                      "The server answers with HTTP " + std::to_string(status) + " to the message",
-                      {}});
+  not_posted(
+      number,
+      {status, "The server answers with HTTP " + std::to_string(status) + " to the message", {}});
 }
 
 void SseLink::not_posted(std::uint64_t number, const Error& why) {

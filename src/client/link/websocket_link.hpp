@@ -19,7 +19,8 @@ struct WebSocketLinkOptions {
   Url url;                      // ws, wss, http or https
   HttpHeaderList headers = {};  // sent with the handshake
   WebSocketClientOptions socket = {};
-  std::shared_ptr<RequestAuthorizer> authorizer = {};  // of the handshake; null: it is sent as it is
+  std::shared_ptr<RequestAuthorizer> authorizer =
+      {};  // of the handshake; null: it is sent as it is
 };
 
 /// Messages over a WebSocket, one in each text message. This transport is an extension of Sluice.
@@ -57,7 +58,7 @@ class WebSocketLink final : public ServerLink {
   bool is_refused_ = false;                  // the authorizer deals with that
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
-  std::vector<std::string> waiting_;         // until the connection is open
+  std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
 };
 

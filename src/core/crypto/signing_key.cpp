@@ -36,8 +36,7 @@ void require_success(bool succeeded) {
 
 std::string to_bytes(const BIGNUM* number, int size) {
   std::string out(static_cast<std::size_t>(size), '\0');
-  require_success(
-      BN_bn2binpad(number, reinterpret_cast<unsigned char*>(out.data()), size) == size);
+  require_success(BN_bn2binpad(number, reinterpret_cast<unsigned char*>(out.data()), size) == size);
   return out;
 }
 

@@ -9,9 +9,9 @@ struct evp_pkey_st;
 
 namespace sluice {
 
-/// A private key that signs as JSON Web Signatures need it (RFC 7515, RFC 7518, RFC 8037). Immutable
-/// and thread-safe; copies share the key. Functions throw std::runtime_error if OpenSSL fails for
-/// want of memory or randomness.
+/// A private key that signs as JSON Web Signatures need it (RFC 7515, RFC 7518, RFC 8037).
+/// Immutable and thread-safe; copies share the key. Functions throw std::runtime_error if OpenSSL
+/// fails for want of memory or randomness.
 class SigningKey {
  public:
   /// A new key on the curve P-256.

@@ -72,8 +72,9 @@ TEST(SigningKeyTest, SignsWithEd25519AsRfc8037) {
   EXPECT_EQ(key->algorithm(), "EdDSA");
   EXPECT_EQ(key->public_jwk(),
             R"({"crv":"Ed25519","kty":"OKP","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})");
-  EXPECT_EQ(to_base64url(key->sign("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc")),
-            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg");
+  EXPECT_EQ(
+      to_base64url(key->sign("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc")),
+      "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg");
   // RFC 8037, appendix A.3.
   EXPECT_EQ(to_base64url(sha256(key->public_jwk())), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
 }
@@ -97,7 +98,8 @@ TEST(SigningKeyTest, TakesRsaKeysOf2048Bits) {
 
 TEST(SigningKeyTest, RefusesWhatIsNoPrivateKey) {
   EXPECT_FALSE(SigningKey::from_pem(""));
-  EXPECT_FALSE(SigningKey::from_pem("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"));
+  EXPECT_FALSE(
+      SigningKey::from_pem("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"));
   EXPECT_FALSE(SigningKey::from_pem(std::string(100'000, 'x')));
 }
 

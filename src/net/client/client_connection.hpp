@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -33,7 +35,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual void on_bytes(std::span<char> bytes) = 0;
     /// The server sends nothing more.
     virtual void on_end() = 0;
-    /// Code 502, or 504 for a timeout. The connection is closed.
+    /// Code 502, 504 for a timeout, or 400 if no address may be connected to. The connection is
+    /// closed.
     virtual void on_failure(const Error& error) = 0;
   };
 
@@ -42,6 +45,10 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
+  /// Connects only to addresses for which `may_connect` returns true; empty: to all.
+  void restrict_to(std::function<bool(const Endpoint&)> may_connect) {
+    may_connect_ = std::move(may_connect);
+  }
   /// Starts to connect, and fails after `timeout`. Call once.
   void connect(Duration timeout);
   /// Null: the connection closes when anything arrives.
@@ -56,6 +63,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
 
  private:
   void on_ready(std::uint32_t events) override;
+  void try_all(Endpoints endpoints);
   void try_next();
   /// Tries the next endpoint, after the current one has failed with `error` (errno).
   void give_up_endpoint(int error);
@@ -72,6 +80,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   Url url_;
   std::shared_ptr<TlsContext> tls_;
   Owner* owner_ = nullptr;
+  std::function<bool(const Endpoint&)> may_connect_;
   AddressLookup lookup_;
   Descriptor socket_;
   std::optional<SocketIo> io_;  // once TCP is connected
