@@ -14,7 +14,7 @@ struct AuthorizationRequest {
   std::string verifier;  // of PKCE (RFC 7636); belongs to this request alone
   std::string issuer;    // of the server's metadata, as it stands there
   bool expects_iss = false;
-  std::string accepted_issuer;  // AuthorizationOptions::accept_issuer
+  std::string accepted_issuer = {};  // AuthorizationOptions::accept_issuer
 };
 
 /// Whether the query of a redirect belongs to that request: its state is the same. The time taken
