@@ -48,7 +48,7 @@ class ApplicationServers {
 
  private:
   static bool needs_trust(const ServerConfig& server) {
-    return std::holds_alternative<ServerCommand>(server.place) || has_variables(server);
+    return std::holds_alternative<ConfiguredCommand>(server.place) || has_variables(server);
   }
 
   /// The servers of a file and scope. Those of a scope are in the order in which they came.

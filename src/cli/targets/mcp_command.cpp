@@ -73,29 +73,29 @@ Result<NamedValues> split_all(const std::vector<std::string>& texts, char separa
   return out;
 }
 
-Result<ServerPlace> command_place(const McpArguments& arguments) {
+Result<ConfiguredPlace> command_place(const McpArguments& arguments) {
   if (!arguments.headers.empty() || !arguments.transport.empty()) {
     return fail(kExitUsage, "--header and --transport are for servers with a URL");
   }
   auto variables = split_all(arguments.variables, '=', "--env KEY=VALUE");
   if (!variables) return std::unexpected(std::move(variables.error()));
   if (arguments.command.front().empty()) return fail(kExitUsage, "the command is empty");
-  ServerCommand out{.program = arguments.command.front(),
-                    .arguments = {arguments.command.begin() + 1, arguments.command.end()},
-                    .environment = *std::move(variables),
-                    .environment_file = {},
-                    .directory = {}};
+  ConfiguredCommand out{.program = arguments.command.front(),
+                        .arguments = {arguments.command.begin() + 1, arguments.command.end()},
+                        .environment = *std::move(variables),
+                        .environment_file = {},
+                        .directory = {}};
   return out;
 }
 
-Result<ServerPlace> url_place(const McpArguments& arguments) {
+Result<ConfiguredPlace> url_place(const McpArguments& arguments) {
   if (!arguments.variables.empty()) {
     return fail(kExitUsage, "--env is for servers that are started, with a command after --");
   }
-  ServerUrl out{.url = arguments.target,
-                .transport = TransportHint::any,
-                .headers = {},
-                .variable_headers = {}};
+  ConfiguredUrl out{.url = arguments.target,
+                    .transport = TransportHint::any,
+                    .headers = {},
+                    .variable_headers = {}};
   const bool has_variable = arguments.target.contains("${");
   if (!is_address(arguments.target) && !has_variable) {
     return fail(kExitUsage, "\"" + arguments.target +
@@ -123,7 +123,7 @@ Result<ServerPlace> url_place(const McpArguments& arguments) {
   return out;
 }
 
-Result<ServerPlace> place_to_add(const McpArguments& arguments) {
+Result<ConfiguredPlace> place_to_add(const McpArguments& arguments) {
   if (arguments.command.empty() == arguments.target.empty()) {
     return fail(kExitUsage, "give the URL or the socket of the server, or a command after --");
   }

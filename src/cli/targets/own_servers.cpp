@@ -67,16 +67,16 @@ json::object object_of(const NamedValues& values) {
   return out;
 }
 
-json::object entry_of(const ServerPlace& place) {
+json::object entry_of(const ConfiguredPlace& place) {
   json::object out;
-  if (const auto* command = std::get_if<ServerCommand>(&place)) {
+  if (const auto* command = std::get_if<ConfiguredCommand>(&place)) {
     out["command"] = command->program;
     out["args"] = json::array(command->arguments.begin(), command->arguments.end());
     if (!command->environment.empty()) out["env"] = object_of(command->environment);
     if (!command->directory.empty()) out["cwd"] = command->directory;
     return out;
   }
-  const auto& remote = std::get<ServerUrl>(place);
+  const auto& remote = std::get<ConfiguredUrl>(place);
   if (remote.transport != TransportHint::any) out["type"] = to_string(remote.transport);
   out["url"] = remote.url;
   if (!remote.headers.empty()) out["headers"] = object_of(remote.headers);
@@ -171,7 +171,7 @@ Result<void> change_servers(const std::string& given,
 }  // namespace
 
 Result<void> add_own_server(const std::string& path, const std::string& name,
-                            const ServerPlace& place) {
+                            const ConfiguredPlace& place) {
   return change_servers(path, [&](json::object& servers) -> Result<void> {
     if (servers.contains(name)) {
       return fail(kExitUsage, path + " has a server " + name + "; remove it first: sluice mcp " +

@@ -18,7 +18,7 @@ namespace sluice {
 /// carry kExitUsage if there is a server of that name or the file is not as it must be, and
 /// kExitFailure if it cannot be written; they name the file.
 Result<void> add_own_server(const std::string& path, const std::string& name,
-                            const ServerPlace& place);
+                            const ConfiguredPlace& place);
 
 /// Removes a server. Error besides those above: kExitUsage if there is no such server; the message
 /// suggests a name that is like it.

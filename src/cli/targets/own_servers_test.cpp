@@ -41,11 +41,12 @@ TEST(OwnServers, AreAddedAndRemoved) {
   const std::string path = folder.path("config/sluice/servers.json");
   ASSERT_TRUE(add_own_server(
       path, "files",
-      ServerCommand{.program = "npx", .arguments = {"-y", "files"}, .environment = {{"A", "b"}}}));
+      ConfiguredCommand{
+          .program = "npx", .arguments = {"-y", "files"}, .environment = {{"A", "b"}}}));
   ASSERT_TRUE(add_own_server(path, "docs",
-                             ServerUrl{.url = "https://example.org/mcp",
-                                       .transport = TransportHint::sse,
-                                       .headers = {{"X-Key", "${KEY}"}}}));
+                             ConfiguredUrl{.url = "https://example.org/mcp",
+                                           .transport = TransportHint::sse,
+                                           .headers = {{"X-Key", "${KEY}"}}}));
   EXPECT_EQ(content_of(path), R"({
   "mcpServers": {
     "files": {
@@ -92,7 +93,8 @@ TEST(OwnServers, ABadFileIsNotReplaced) {
   const auto error_with = [](const std::string& text, mode_t mode) {
     const test::TemporaryFile file("servers.json", text);
     ::chmod(file.path().c_str(), mode);
-    const auto added = add_own_server(file.path(), "a", ServerUrl{.url = "https://example.org"});
+    const auto added =
+        add_own_server(file.path(), "a", ConfiguredUrl{.url = "https://example.org"});
     EXPECT_FALSE(added);
     EXPECT_EQ(content_of(file.path()), text);
     return added ? Error() : added.error();
@@ -111,7 +113,7 @@ TEST(OwnServers, ALinkIsKept) {
   const test::TemporaryDirectory folder;
   std::ofstream(folder.path("real.json")) << "{}";
   std::filesystem::create_symlink("real.json", folder.path("servers.json"));
-  ASSERT_TRUE(add_own_server(folder.path("servers.json"), "a", ServerUrl{.url = "https://a"}));
+  ASSERT_TRUE(add_own_server(folder.path("servers.json"), "a", ConfiguredUrl{.url = "https://a"}));
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path("servers.json")));
   EXPECT_THAT(content_of(folder.path("real.json")), HasSubstr("https://a"));
 }
@@ -122,7 +124,8 @@ TEST(OwnServers, NoneIsLostWhenSeveralWrite) {
   std::vector<std::thread> writers;
   for (int at = 0; at < 8; ++at) {
     writers.emplace_back([&path, at] {
-      EXPECT_TRUE(add_own_server(path, "s" + std::to_string(at), ServerUrl{.url = "https://a"}));
+      EXPECT_TRUE(
+          add_own_server(path, "s" + std::to_string(at), ConfiguredUrl{.url = "https://a"}));
     });
   }
   for (std::thread& writer : writers) writer.join();

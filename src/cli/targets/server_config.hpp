@@ -60,14 +60,14 @@ std::string_view to_string(TransportHint hint);
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
 /// A server that is started as a child process.
-struct ServerCommand {
+struct ConfiguredCommand {
   std::string program = {};
   std::vector<std::string> arguments = {};
   NamedValues environment = {};  // besides that of this process
   std::string environment_file = {};
   std::string directory = {};  // where it runs; empty: the project of a project's file, else here
 
-  bool operator==(const ServerCommand&) const = default;
+  bool operator==(const ConfiguredCommand&) const = default;
 };
 
 /// A header whose value is in an environment variable.
@@ -81,16 +81,16 @@ struct HeaderFromVariable {
 };
 
 /// A server that is reached at a URL.
-struct ServerUrl {
+struct ConfiguredUrl {
   std::string url = {};
   TransportHint transport = TransportHint::any;
   NamedValues headers = {};
   std::vector<HeaderFromVariable> variable_headers = {};
 
-  bool operator==(const ServerUrl&) const = default;
+  bool operator==(const ConfiguredUrl&) const = default;
 };
 
-using ServerPlace = std::variant<ServerCommand, ServerUrl>;
+using ConfiguredPlace = std::variant<ConfiguredCommand, ConfiguredUrl>;
 
 /// A file that may name servers.
 struct ServersFile {
@@ -116,7 +116,7 @@ struct ServerConfig {
   std::string name;
   ServersFile source;
   bool enabled = true;
-  ServerPlace place;
+  ConfiguredPlace place;
   std::optional<Duration> startup_timeout = {};
   std::optional<Duration> request_timeout = {};
   std::vector<ConfigInput> inputs = {};  // those of its file

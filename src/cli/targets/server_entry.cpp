@@ -190,7 +190,7 @@ bool EntryReader::is_enabled() {
   return flag("enabled").value_or(true) && !flag("disabled").value_or(false);
 }
 
-std::optional<ServerPlace> EntryReader::place() {
+std::optional<ConfiguredPlace> EntryReader::place() {
   const bool is_gemini = file_->application == Application::gemini;
   const bool has_command = entry_->contains("command");
   const bool has_url = entry_->contains("url") ||
@@ -207,8 +207,8 @@ std::optional<ServerPlace> EntryReader::place() {
   return url(TransportHint::any);
 }
 
-std::optional<ServerPlace> EntryReader::place_of_type(std::string_view type, bool has_command,
-                                                      bool has_url) {
+std::optional<ConfiguredPlace> EntryReader::place_of_type(std::string_view type, bool has_command,
+                                                          bool has_url) {
   struct Type {
     std::string_view name;
     bool is_command;
@@ -238,8 +238,8 @@ std::optional<ServerPlace> EntryReader::place_of_type(std::string_view type, boo
   return std::nullopt;
 }
 
-ServerCommand EntryReader::command() {
-  ServerCommand out;
+ConfiguredCommand EntryReader::command() {
+  ConfiguredCommand out;
   if (file_->application == Application::opencode) {
     out.arguments = texts("command");
     if (!out.arguments.empty()) {
@@ -261,8 +261,8 @@ ServerCommand EntryReader::command() {
   return out;
 }
 
-std::optional<ServerUrl> EntryReader::url(TransportHint hint) {
-  ServerUrl out;
+std::optional<ConfiguredUrl> EntryReader::url(TransportHint hint) {
+  ConfiguredUrl out;
   const bool is_gemini = file_->application == Application::gemini;
   const bool is_codex = file_->application == Application::codex;
   if (is_gemini && entry_->contains("httpUrl")) {

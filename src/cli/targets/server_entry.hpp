@@ -32,10 +32,11 @@ class EntryReader {
   std::optional<bool> flag(std::string_view key);
   std::optional<Duration> time(const json::object& from, std::string_view key, double unit);
 
-  std::optional<ServerPlace> place();
-  std::optional<ServerPlace> place_of_type(std::string_view type, bool has_command, bool has_url);
-  ServerCommand command();
-  std::optional<ServerUrl> url(TransportHint hint);
+  std::optional<ConfiguredPlace> place();
+  std::optional<ConfiguredPlace> place_of_type(std::string_view type, bool has_command,
+                                               bool has_url);
+  ConfiguredCommand command();
+  std::optional<ConfiguredUrl> url(TransportHint hint);
   void read_timeouts(ServerConfig& server);
   bool is_enabled();
   std::string refusal();

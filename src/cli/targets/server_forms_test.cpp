@@ -39,12 +39,12 @@ const ServerConfig& server_at(const ParsedServers& parsed, std::string_view name
   throw std::runtime_error("no server " + std::string(name));
 }
 
-const ServerCommand& command_at(const ParsedServers& parsed, std::string_view name) {
-  return std::get<ServerCommand>(server_at(parsed, name).place);
+const ConfiguredCommand& command_at(const ParsedServers& parsed, std::string_view name) {
+  return std::get<ConfiguredCommand>(server_at(parsed, name).place);
 }
 
-const ServerUrl& url_at(const ParsedServers& parsed, std::string_view name) {
-  return std::get<ServerUrl>(server_at(parsed, name).place);
+const ConfiguredUrl& url_at(const ParsedServers& parsed, std::string_view name) {
+  return std::get<ConfiguredUrl>(server_at(parsed, name).place);
 }
 
 std::vector<std::string> described(const ParsedServers& parsed) {

@@ -85,14 +85,14 @@ json::object json_of(const FoundServers& found, const ServerConfig& server) {
                    {"file", server.source.path},
                    {"enabled", server.enabled},
                    {"clash", clashes(found, server.name)}};
-  if (const auto* command = std::get_if<ServerCommand>(&server.place)) {
+  if (const auto* command = std::get_if<ConfiguredCommand>(&server.place)) {
     const auto arguments = masked_arguments(command->arguments);
     out["command"] = command->program;
     out["args"] = json::array(arguments.begin(), arguments.end());
     out["env"] = names_in(command->environment);
     if (!command->directory.empty()) out["cwd"] = command->directory;
   } else {
-    const auto& remote = std::get<ServerUrl>(server.place);
+    const auto& remote = std::get<ConfiguredUrl>(server.place);
     out["url"] = masked_url(remote.url);
     out["transport"] = to_string(remote.transport);
     json::array headers = names_in(remote.headers);
@@ -133,7 +133,7 @@ std::string shown_path(std::string_view path, std::string_view home) {
   return below ? "~" + std::string(path.substr(home.size())) : std::string(path);
 }
 
-std::string describe_place(const ServerPlace& place) {
+std::string describe_place(const ConfiguredPlace& place) {
   std::string out;
   const auto append_names = [&](std::string_view what, const std::vector<std::string>& names) {
     for (const std::string& name : names) {
@@ -142,7 +142,7 @@ std::string describe_place(const ServerPlace& place) {
     if (!names.empty()) out.push_back(')');
   };
   std::vector<std::string> names;
-  if (const auto* command = std::get_if<ServerCommand>(&place)) {
+  if (const auto* command = std::get_if<ConfiguredCommand>(&place)) {
     out = "-- " + command->program;
     for (const std::string& argument : masked_arguments(command->arguments)) {
       out.append(" ").append(argument);
@@ -151,7 +151,7 @@ std::string describe_place(const ServerPlace& place) {
     append_names("env", names);
     return out;
   }
-  const auto& remote = std::get<ServerUrl>(place);
+  const auto& remote = std::get<ConfiguredUrl>(place);
   out = masked_url(remote.url);
   for (const auto& [name, value] : remote.headers) names.push_back(name);
   for (const HeaderFromVariable& one : remote.variable_headers) names.push_back(one.header);

@@ -12,7 +12,7 @@ namespace sluice {
 /// The place of a server on one line, as its file has it, without secrets: names of headers and
 /// variables, but not their values; "***" for user and password and the values in the query of a
 /// URL, and for arguments that look secret by the option that they belong to.
-std::string describe_place(const ServerPlace& place);
+std::string describe_place(const ConfiguredPlace& place);
 
 /// `path` with "~" in place of the user's home.
 std::string shown_path(std::string_view path, std::string_view home);

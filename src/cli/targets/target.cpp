@@ -94,7 +94,7 @@ Result<Target> target_of(const ServerConfig& config, const VariableSources& sour
     out.warnings.push_back(config.source.path + ": server " + config.name +
                            " is switched off there; it is used because you named it");
   }
-  if (auto* command = std::get_if<ServerCommand>(&expanded->server.place)) {
+  if (auto* command = std::get_if<ConfiguredCommand>(&expanded->server.place)) {
     CommandTarget place{.arguments = {std::move(command->program)},
                         .environment = std::move(command->environment),
                         .directory = std::move(command->directory)};
@@ -102,7 +102,7 @@ Result<Target> target_of(const ServerConfig& config, const VariableSources& sour
     out.place = std::move(place);
     return out;
   }
-  auto& remote = std::get<ServerUrl>(expanded->server.place);
+  auto& remote = std::get<ConfiguredUrl>(expanded->server.place);
   auto place = parse_address(remote.url, config.source.application != Application::sluice);
   if (!place) {
     return fail(kExitUsage,

@@ -83,10 +83,10 @@ class VariableExpander {
 
   Result<ExpandedServer> run() {
     Result<void> done;
-    if (auto* command = std::get_if<ServerCommand>(&out_.server.place)) {
+    if (auto* command = std::get_if<ConfiguredCommand>(&out_.server.place)) {
       done = expand_command(*command);
     } else {
-      done = expand_url(std::get<ServerUrl>(out_.server.place));
+      done = expand_url(std::get<ConfiguredUrl>(out_.server.place));
     }
     if (!done) return std::unexpected(std::move(done.error()));
     return std::move(out_);
@@ -259,7 +259,7 @@ class VariableExpander {
     return {};
   }
 
-  Result<void> expand_command(ServerCommand& command) {
+  Result<void> expand_command(ConfiguredCommand& command) {
     const bool is_opencode = file().application == Application::opencode;
     const std::string environment = is_opencode ? "environment" : "env";
     if (auto done = expand(command.program, "command"); !done) return done;
@@ -285,7 +285,7 @@ class VariableExpander {
     return {};
   }
 
-  Result<void> read_environment_file(ServerCommand& command) {
+  Result<void> read_environment_file(ConfiguredCommand& command) {
     if (command.environment_file.empty()) return {};
     if (auto done = expand(command.environment_file, "envFile"); !done) return done;
     std::string path = std::exchange(command.environment_file, {});
@@ -298,7 +298,7 @@ class VariableExpander {
     return {};
   }
 
-  Result<void> expand_url(ServerUrl& url) {
+  Result<void> expand_url(ConfiguredUrl& url) {
     const bool is_codex = file().application == Application::codex;
     const std::string headers = is_codex ? "http_headers" : "headers";
     if (auto done = expand(url.url, "url"); !done) return done;

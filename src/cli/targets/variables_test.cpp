@@ -40,7 +40,7 @@ VariableSources fake_sources() {
           .directory = "/home/ada/shop/cart"};
 }
 
-ServerConfig config_of(Application application, ServerPlace place) {
+ServerConfig config_of(Application application, ConfiguredPlace place) {
   return {.name = "one",
           .source = {.application = application,
                      .scope = ConfigScope::project,
@@ -52,11 +52,12 @@ ServerConfig config_of(Application application, ServerPlace place) {
 
 /// What becomes of an argument of a command.
 std::string expanded(Application application, const std::string& argument) {
-  auto config = config_of(application, ServerCommand{.program = "run", .arguments = {argument}});
+  auto config =
+      config_of(application, ConfiguredCommand{.program = "run", .arguments = {argument}});
   config.inputs = {{.id = "key", .description = "The key"}};
   const auto out = expand_variables(config, fake_sources());
   if (!out) return "error: " + out.error().message;
-  return std::get<ServerCommand>(out->server.place).arguments.front();
+  return std::get<ConfiguredCommand>(out->server.place).arguments.front();
 }
 
 TEST(Variables, OfClaudeCodeAndOurs) {
@@ -111,7 +112,8 @@ TEST(Variables, OfOpenCode) {
 
 TEST(Variables, WhatIsNotSetIsSaid) {
   const auto out = expand_variables(
-      config_of(Application::opencode, ServerCommand{.program = "{env:NO}run"}), fake_sources());
+      config_of(Application::opencode, ConfiguredCommand{.program = "{env:NO}run"}),
+      fake_sources());
   ASSERT_TRUE(out);
   EXPECT_THAT(out->warnings, ElementsAre("/home/ada/shop/.opencode/opencode.json: server one: "
                                          "command: the environment variable NO is not set, and "
@@ -119,17 +121,17 @@ TEST(Variables, WhatIsNotSetIsSaid) {
 }
 
 TEST(Variables, CodexTakesHeadersFromVariables) {
-  ServerUrl url{.url = "https://example.org/mcp",
-                .headers = {{"X-A", "${TOKEN}"}},
-                .variable_headers = {{.header = "X-Empty", .variable = "EMPTY"},
-                                     {.header = "X-Host", .variable = "HOST"},
-                                     {.header = "Authorization",
-                                      .variable = "TOKEN",
-                                      .prefix = "Bearer ",
-                                      .is_required = true}}};
+  ConfiguredUrl url{.url = "https://example.org/mcp",
+                    .headers = {{"X-A", "${TOKEN}"}},
+                    .variable_headers = {{.header = "X-Empty", .variable = "EMPTY"},
+                                         {.header = "X-Host", .variable = "HOST"},
+                                         {.header = "Authorization",
+                                          .variable = "TOKEN",
+                                          .prefix = "Bearer ",
+                                          .is_required = true}}};
   const auto out = expand_variables(config_of(Application::codex, url), fake_sources());
   ASSERT_TRUE(out);
-  EXPECT_THAT(std::get<ServerUrl>(out->server.place).headers,
+  EXPECT_THAT(std::get<ConfiguredUrl>(out->server.place).headers,
               ElementsAre(Pair("X-A", "${TOKEN}"), Pair("X-Host", "example.org"),
                           Pair("Authorization", "Bearer s3cret")));
   url.variable_headers.back().variable = "NO";
@@ -139,13 +141,14 @@ TEST(Variables, CodexTakesHeadersFromVariables) {
 }
 
 TEST(Variables, TheEnvironmentFileGivesWay) {
-  const auto out = expand_variables(
-      config_of(Application::vscode, ServerCommand{.program = "run",
+  const auto out =
+      expand_variables(config_of(Application::vscode,
+                                 ConfiguredCommand{.program = "run",
                                                    .environment = {{"C", "${env:HOST}"}},
                                                    .environment_file = "${workspaceFolder}/.env"}),
-      fake_sources());
+                       fake_sources());
   ASSERT_TRUE(out);
-  const auto& command = std::get<ServerCommand>(out->server.place);
+  const auto& command = std::get<ConfiguredCommand>(out->server.place);
   EXPECT_THAT(command.environment,
               ElementsAre(Pair("A", "7"), Pair("B", "two"), Pair("C", "example.org")));
   EXPECT_EQ(command.environment_file, "");
@@ -153,11 +156,11 @@ TEST(Variables, TheEnvironmentFileGivesWay) {
 
 TEST(Variables, FoldersAreThoseOfTheProject) {
   const auto folder = [](Application application, ConfigScope scope, std::string directory) {
-    auto config =
-        config_of(application, ServerCommand{.program = "run", .directory = std::move(directory)});
+    auto config = config_of(application,
+                            ConfiguredCommand{.program = "run", .directory = std::move(directory)});
     config.source.scope = scope;
     const auto out = expand_variables(config, fake_sources());
-    return out ? std::get<ServerCommand>(out->server.place).directory : out.error().message;
+    return out ? std::get<ConfiguredCommand>(out->server.place).directory : out.error().message;
   };
   EXPECT_EQ(folder(Application::vscode, ConfigScope::project, "${userHome}/x"), "/home/ada/x");
   EXPECT_EQ(folder(Application::gemini, ConfigScope::project, "tools"), "/home/ada/shop/tools");
@@ -166,36 +169,37 @@ TEST(Variables, FoldersAreThoseOfTheProject) {
 }
 
 TEST(Variables, BadTextsAreErrorsWithoutTheirValues) {
-  const auto error_of = [](ServerPlace place) {
+  const auto error_of = [](ConfiguredPlace place) {
     const auto out =
         expand_variables(config_of(Application::sluice, std::move(place)), fake_sources());
     EXPECT_FALSE(out);
     return out ? "" : out.error().message;
   };
-  EXPECT_THAT(error_of(ServerUrl{.url = "https://x", .headers = {{"X-A", "${LINES}"}}}),
+  EXPECT_THAT(error_of(ConfiguredUrl{.url = "https://x", .headers = {{"X-A", "${LINES}"}}}),
               HasSubstr("headers.X-A: a header has no line breaks"));
-  EXPECT_THAT(error_of(ServerUrl{.url = "https://x", .headers = {{"X A", "${TOKEN}"}}}),
+  EXPECT_THAT(error_of(ConfiguredUrl{.url = "https://x", .headers = {{"X A", "${TOKEN}"}}}),
               ::testing::AllOf(HasSubstr("no name of a header"), Not(HasSubstr("s3cret"))));
-  EXPECT_THAT(error_of(ServerCommand{.program = "x", .environment = {{"A=B", "c"}}}),
+  EXPECT_THAT(error_of(ConfiguredCommand{.program = "x", .environment = {{"A=B", "c"}}}),
               HasSubstr("no name of a variable"));
-  EXPECT_THAT(error_of(ServerCommand{.program = std::string("x\0y", 3)}), HasSubstr("zero byte"));
-  EXPECT_THAT(error_of(ServerCommand{.program = "${EMPTY}"}), HasSubstr("command: is empty"));
+  EXPECT_THAT(error_of(ConfiguredCommand{.program = std::string("x\0y", 3)}),
+              HasSubstr("zero byte"));
+  EXPECT_THAT(error_of(ConfiguredCommand{.program = "${EMPTY}"}), HasSubstr("command: is empty"));
   EXPECT_THAT(
-      error_of(ServerCommand{.program = "x", .arguments = {std::string(kMaxExpanded, 'x')}}),
+      error_of(ConfiguredCommand{.program = "x", .arguments = {std::string(kMaxExpanded, 'x')}}),
       HasSubstr("too long"));
 }
 
 TEST(Variables, ItIsKnownWhetherThereAreAny) {
-  const auto asks = [](Application application, ServerPlace place) {
+  const auto asks = [](Application application, ConfiguredPlace place) {
     return has_variables(config_of(application, std::move(place)));
   };
-  EXPECT_TRUE(asks(Application::sluice, ServerUrl{.url = "https://${HOST}"}));
-  EXPECT_FALSE(asks(Application::codex, ServerUrl{.url = "https://${HOST}"}));
+  EXPECT_TRUE(asks(Application::sluice, ConfiguredUrl{.url = "https://${HOST}"}));
+  EXPECT_FALSE(asks(Application::codex, ConfiguredUrl{.url = "https://${HOST}"}));
   EXPECT_TRUE(asks(Application::codex,
-                   ServerUrl{.url = "https://x", .variable_headers = {{"A", "B", "", false}}}));
-  EXPECT_TRUE(asks(Application::vscode, ServerUrl{.url = "https://${input:x}"}));
-  EXPECT_TRUE(asks(Application::opencode, ServerUrl{.url = "https://{file:x}"}));
-  EXPECT_FALSE(asks(Application::vscode, ServerUrl{.url = "https://x/${userHome}"}));
+                   ConfiguredUrl{.url = "https://x", .variable_headers = {{"A", "B", "", false}}}));
+  EXPECT_TRUE(asks(Application::vscode, ConfiguredUrl{.url = "https://${input:x}"}));
+  EXPECT_TRUE(asks(Application::opencode, ConfiguredUrl{.url = "https://{file:x}"}));
+  EXPECT_FALSE(asks(Application::vscode, ConfiguredUrl{.url = "https://x/${userHome}"}));
 }
 
 }  // namespace

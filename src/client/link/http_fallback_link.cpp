@@ -53,6 +53,7 @@ void HttpFallbackLink::on_unanswered(const RequestId& id, const Error& why) {
   link_ = std::make_unique<SseLink>(*loop_, SseLinkOptions{.url = options_.url,
                                                            .headers = options_.headers,
                                                            .http = options_.http,
+                                                           .authorizer = options_.authorizer,
                                                            .max_message = options_.max_message});
   link_->open(*this);
   if (const Result<void> sent = link_->send(std::move(initialize_)); !sent) on_lost(sent.error());

@@ -90,26 +90,26 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     is_events_ = false;
     body_.clear();
     const auto weak = weak_from_this();
-    call_ = link_->http_->send(std::move(request), {.on_head =
-                                                        [weak](const HttpReplyHead& head) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_head(head);
-                                                        },
-                                                    .on_body =
-                                                        [weak](std::string_view bytes) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_body(bytes);
-                                                        },
-                                                    .on_complete =
-                                                        [weak] {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_complete();
-                                                        },
-                                                    .on_failure =
-                                                        [weak](const Error& why) {
-                                                          if (const auto self = weak.lock())
-                                                            self->on_failure(why);
-                                                        }});
+    call_ = link_->http_.send(std::move(request), {.on_head =
+                                                       [weak](const HttpReplyHead& head) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_head(head);
+                                                       },
+                                                   .on_body =
+                                                       [weak](std::string_view bytes) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_body(bytes);
+                                                       },
+                                                   .on_complete =
+                                                       [weak] {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_complete();
+                                                       },
+                                                   .on_failure =
+                                                       [weak](const Error& why) {
+                                                         if (const auto self = weak.lock())
+                                                           self->on_failure(why);
+                                                       }});
   }
   void get() {
     HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
@@ -231,6 +231,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_failure(const Error& why) {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
+    // No connection was lost: there is no authorization, and the error says what to do.
+    if (why.code == kUnauthorized || why.code == kForbidden) return fail(why);
     stream_ended({kLostConnection, why.message, {}});
   }
 
@@ -272,7 +274,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   const RequestId id_;
   const bool is_legacy_;
   Backoff backoff_;
-  HttpClient::Call call_;
+  AuthorizedHttp::Call call_;
   int status_ = 0;
   bool is_events_ = false;
   bool is_get_ = false;
@@ -291,9 +293,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 };
 
 HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
-    : loop_(&loop),
-      options_(std::move(options)),
-      http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+    : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
   close([] {});
@@ -304,24 +304,9 @@ void HttpLink::close(std::function<void()> done) {
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
   session_id_.clear();
-  /// Lives until the server has answered, or for kFarewell.
-  struct Farewell {
-    std::shared_ptr<HttpClient> http;
-    std::function<void()> done;
-    HttpClient::Call call = {};
-    void end() {
-      call.drop();
-      if (const auto told = std::exchange(done, {})) told();
-    }
-  };
-  const auto farewell = std::make_shared<Farewell>(http_, std::move(done));
-  const auto end = [farewell] { farewell->end(); };
-  farewell->call = http_->send(
+  http_.send_last(
       {.method = "DELETE", .url = options_.url, .headers = std::move(headers), .body = {}},
-      {.on_head = {}, .on_body = {}, .on_complete = end, .on_failure = [end](const Error&) {
-         end();
-       }});
-  loop_->schedule_at(loop_->clock().now() + kFarewell, end);
+      kFarewell, std::move(done));
 }
 
 Result<void> HttpLink::send(OutgoingMessage message) {

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "client/backoff.hpp"
+#include "client/link/authorized_http.hpp"
+#include "client/link/request_authorizer.hpp"
 #include "client/session/server_link.hpp"
 #include "core/clock.hpp"
 #include "net/client/http_client.hpp"
@@ -20,7 +22,8 @@ struct HttpLinkOptions {
   Url url;                      // of the MCP endpoint
   HttpHeaderList headers = {};  // sent with each request, besides those of MCP
   HttpClientOptions http = {};
-  std::size_t max_message = std::size_t{64} << 20U;  // of the server
+  std::shared_ptr<RequestAuthorizer> authorizer = {};  // null: requests are sent as they are
+  std::size_t max_message = std::size_t{64} << 20U;    // of the server
   /// For streams that have broken off (2025-11-25, Streamable HTTP, Resumability).
   Backoff::Policy resumption = {
       .first = std::chrono::seconds(1), .longest = std::chrono::seconds(30), .attempts = 8};
@@ -30,7 +33,7 @@ struct HttpLinkOptions {
 /// answers. In the legacy era, the link keeps the session's id, resumes streams that have broken
 /// off, and reads the stream of messages that belong to no request, if the server has one. An HTTP
 /// status without a JSON-RPC message leaves its request unanswered, with the status as the code of
-/// the error.
+/// the error. So does a request for which there is no authorization.
 class HttpLink final : public ServerLink {
  public:
   HttpLink(EventLoop& loop, HttpLinkOptions options);
@@ -67,7 +70,7 @@ class HttpLink final : public ServerLink {
   EventLoop* loop_;
   HttpLinkOptions options_;
   Owner* owner_ = nullptr;
-  std::shared_ptr<HttpClient> http_;
+  AuthorizedHttp http_;
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
   bool is_listening_ = false;

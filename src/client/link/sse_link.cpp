@@ -4,6 +4,7 @@
 
 #include "client/link/reply_head.hpp"
 #include "core/text/text.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -32,10 +33,15 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
   return parse_url(base.scheme + "://" + base.authority() + target);
 }
 
+/// The code for a request that has failed. A refusal of the authorization is not the connection's.
+int code_of(const Error& why) {
+  return why.code == kUnauthorized || why.code == kForbidden ? why.code : kLostConnection;
+}
+
 }  // namespace
 
 SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
-    : options_(std::move(options)), http_(std::make_shared<HttpClient>(loop, options_.http)) {}
+    : options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 SseLink::~SseLink() = default;
 
@@ -56,12 +62,12 @@ void SseLink::connect() {
       SseDecoder::Limits{.line = options_.max_message, .event = options_.max_message});
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Accept", "text/event-stream");
-  stream_ = http_->send(
+  stream_ = http_.send(
       {.method = "GET", .url = options_.url, .headers = std::move(headers), .body = {}},
       {.on_head = [this](const HttpReplyHead& head) { on_head(head); },
        .on_body = [this](std::string_view bytes) { on_bytes(bytes); },
        .on_complete = [this] { lose(kLostConnection, "The server has ended the event stream"); },
-       .on_failure = [this](const Error& why) { lose(kLostConnection, why.message); }});
+       .on_failure = [this](const Error& why) { lose(code_of(why), why.message); }});
 }
 
 void SseLink::on_head(const HttpReplyHead& head) {
@@ -118,20 +124,22 @@ void SseLink::post(OutgoingMessage message) {
   Post& made = posts_[number];
   made.id = std::move(message.id);
   const auto status = std::make_shared<int>(0);
-  made.call = http_->send(
-      {.method = "POST",
-       .url = *place_,
-       .headers = std::move(headers),
-       .body = std::move(message.text)},
-      {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
-       .on_body = {},
-       .on_complete =
-           [this, number, status] {
-             posted(number, {*status, "The server answers with HTTP " + std::to_string(*status) +
-                                          " to the message"});
-           },
-       .on_failure =
-           [this, number](const Error& why) { posted(number, {kLostConnection, why.message}); }});
+  made.call =
+      http_.send({.method = "POST",
+                  .url = *place_,
+                  .headers = std::move(headers),
+                  .body = std::move(message.text)},
+                 {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
+                  .on_body = {},
+                  .on_complete =
+                      [this, number, status] {
+                        posted(number, {*status, "The server answers with HTTP " +
+                                                     std::to_string(*status) + " to the message"});
+                      },
+                  .on_failure =
+                      [this, number](const Error& why) {
+                        posted(number, {code_of(why), why.message, why.data});
+                      }});
 }
 
 /// `why`: with the status as its code, or why there is none.
@@ -144,7 +152,7 @@ void SseLink::lose(int code, const std::string& why) {
   const Error error(code, why);
   is_over_ = true;
   // The callback that runs may belong to one of them.
-  const HttpClient::Call stream = std::move(stream_);
+  const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
   owner_->on_lost(error);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "client/link/authorized_http.hpp"
+#include "client/link/request_authorizer.hpp"
 #include "client/session/server_link.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/sse.hpp"
@@ -21,7 +23,8 @@ struct SseLinkOptions {
   Url url;                      // of the event stream
   HttpHeaderList headers = {};  // sent with each request
   HttpClientOptions http = {};
-  std::size_t max_message = std::size_t{64} << 20U;  // of the server
+  std::shared_ptr<RequestAuthorizer> authorizer = {};  // null: requests are sent as they are
+  std::size_t max_message = std::size_t{64} << 20U;    // of the server
 };
 
 /// Messages over HTTP with SSE (2024-11-05, Transports): the server's come as events of one stream,
@@ -53,15 +56,15 @@ class SseLink final : public ServerLink {
 
   SseLinkOptions options_;
   Owner* owner_ = nullptr;
-  std::shared_ptr<HttpClient> http_;
+  AuthorizedHttp http_;
   bool is_over_ = true;  // there is no stream
-  HttpClient::Call stream_;
+  AuthorizedHttp::Call stream_;
   std::shared_ptr<SseDecoder> events_;  // callbacks of the decoder may destroy this link
   int status_ = 0;
   std::optional<Url> place_;              // where to post; nothing before the server has said it
   std::vector<OutgoingMessage> waiting_;  // for that
   struct Post {
-    HttpClient::Call call;
+    AuthorizedHttp::Call call;
     RequestId id;
   };
   std::map<std::uint64_t, Post> posts_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/link/authorized_http.hpp"
 #include "core/log/log.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -18,9 +19,38 @@ void WebSocketLink::open(Owner& owner) {
 }
 
 void WebSocketLink::connect() {
+  is_over_ = false;
+  attempts_ = 0;
+  authorize();
+}
+
+void WebSocketLink::authorize() {
+  is_refused_ = false;
+  if (options_.authorizer == nullptr) return on_authorized(RequestAuthorization());
+  options_.authorizer->authorize(
+      "GET", options_.url,
+      [this, alive = std::weak_ptr(alive_)](Result<RequestAuthorization> made) {
+        if (!alive.expired()) on_authorized(std::move(made));
+      });
+}
+
+void WebSocketLink::on_authorized(Result<RequestAuthorization> made) {
+  if (is_over_) return;
+  if (!made) {
+    // The owner must not be called from within open() and reopen().
+    loop_->post([this, alive = std::weak_ptr(alive_), why = made.error()] {
+      if (!alive.expired()) lose(why);
+    });
+    return;
+  }
+  ++attempts_;
+  credential_ = made->credential;
+  HttpHeaderList headers = options_.headers;
+  add_authorization(headers, std::move(made->headers));
   socket_ = std::make_unique<WebSocketClient>(
-      *loop_, options_.url, options_.headers,
+      *loop_, options_.url, std::move(headers),
       WebSocketClientCallbacks{
+          .on_refused = [this](const HttpReplyHead& reply) { on_refused(reply); },
           .on_open = [this] { on_open(); },
           .on_message = [this](WebSocketOpcode kind,
                                std::string_view text) { on_message(kind, text); },
@@ -28,17 +58,33 @@ void WebSocketLink::connect() {
       options_.socket);
 }
 
+void WebSocketLink::on_refused(const HttpReplyHead& reply) {
+  if (options_.authorizer == nullptr || attempts_ >= AuthorizedHttp::kMaxAttempts) return;
+  options_.authorizer->on_reply(reply);
+  if (reply.status != kUnauthorized && reply.status != kForbidden) return;
+  is_refused_ = options_.authorizer->on_refused(
+      reply, credential_, [this, alive = std::weak_ptr(alive_)](Result<void> verdict) {
+        if (alive.expired()) return;
+        // The socket that was refused may call this function.
+        loop_->post([this, alive, verdict = std::move(verdict)] {
+          if (alive.expired() || is_over_) return;
+          if (!verdict) return lose(verdict.error());
+          authorize();
+        });
+      });
+}
+
 bool WebSocketLink::reopen() {
-  if (socket_ == nullptr) connect();
+  if (is_over_) connect();
   return true;
 }
 
 Result<void> WebSocketLink::send(OutgoingMessage message) {
-  if (socket_ == nullptr) return fail(kLostConnection, "There is no connection to the server");
+  if (is_over_) return fail(kLostConnection, "There is no connection to the server");
   const auto refused = [] {
     return fail(kBusy, "The server reads too slowly: too much waits to be sent to it");
   };
-  if (socket_->is_open()) {
+  if (socket_ != nullptr && socket_->is_open()) {
     if (!socket_->send_text(message.text)) return refused();
     return {};
   }
@@ -63,14 +109,18 @@ void WebSocketLink::on_message(WebSocketOpcode kind, std::string_view text) {
 }
 
 void WebSocketLink::on_end(const Error& why) {
-  // The error belongs to the socket.
-  const std::string reason = why.message;
+  if (is_refused_) return;
+  lose({why.code >= 400 && why.code < 500 ? why.code : kLostConnection, why.message, {}});
+}
 
-  const int code = why.code >= 400 && why.code < 500 ? why.code : kLostConnection;
+void WebSocketLink::lose(const Error& why) {
+  // The error may belong to the socket.
+  const Error reason = why;
+  is_over_ = true;
   const std::unique_ptr<WebSocketClient> over = std::move(socket_);
   waiting_.clear();
   waiting_bytes_ = 0;
-  owner_->on_lost({code, reason, {}});
+  owner_->on_lost(reason);
 }
 
 }  // namespace sluice

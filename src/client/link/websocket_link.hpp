@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "client/link/request_authorizer.hpp"
 #include "client/session/server_link.hpp"
 #include "net/client/websocket_client.hpp"
 #include "net/http/url.hpp"
@@ -17,6 +19,8 @@ struct WebSocketLinkOptions {
   Url url;                      // ws, wss, http or https
   HttpHeaderList headers = {};  // sent with the handshake
   WebSocketClientOptions socket = {};
+  std::shared_ptr<RequestAuthorizer> authorizer =
+      {};  // of the handshake; null: it is sent as it is
 };
 
 /// Messages over a WebSocket, one in each text message. This transport is an extension of Sluice.
@@ -36,6 +40,10 @@ class WebSocketLink final : public ServerLink {
 
  private:
   void connect();
+  void authorize();
+  void on_authorized(Result<RequestAuthorization> made);
+  void on_refused(const HttpReplyHead& reply);
+  void lose(const Error& why);
   void on_open();
   void on_message(WebSocketOpcode kind, std::string_view text);
   void on_end(const Error& why);
@@ -43,8 +51,14 @@ class WebSocketLink final : public ServerLink {
   EventLoop* loop_;
   WebSocketLinkOptions options_;
   Owner* owner_ = nullptr;
-  std::unique_ptr<WebSocketClient> socket_;  // null before open(), and once it is over
-  std::vector<std::string> waiting_;         // until the connection is open
+  bool is_over_ = true;                      // before open() and after the connection
+  std::unique_ptr<WebSocketClient> socket_;  // null until the handshake, and once it is over
+  std::uint64_t credential_ = 0;             // that the handshake was sent with
+  int attempts_ = 0;                         // at the handshake
+  bool is_refused_ = false;                  // the authorizer deals with that
+  /// Whether this exists, for callbacks.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
 };
 

@@ -60,4 +60,27 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return out;
 }
 
+void append_base64url(std::string& out, std::string_view bytes) {
+  const std::size_t at = out.size();
+  append_base64(out, bytes);
+  out.resize(out.size() - (3 - bytes.size() % 3) % 3);
+  std::replace(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(), '+', '-');
+  std::replace(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(), '/', '_');
+}
+
+std::string to_base64url(std::string_view bytes) {
+  std::string out;
+  append_base64url(out, bytes);
+  return out;
+}
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+  if (text.find_first_of("+/=") != std::string_view::npos) return std::nullopt;
+  std::string plain(text);
+  std::ranges::replace(plain, '-', '+');
+  std::ranges::replace(plain, '_', '/');
+  plain.append((4 - plain.size() % 4) % 4, '=');
+  return decode_base64(plain);
+}
+
 }  // namespace sluice

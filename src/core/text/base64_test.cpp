@@ -41,5 +41,19 @@ TEST(Base64, RefusesEverythingElse) {
   }
 }
 
+TEST(Base64, OfUrlsHasNoPaddingAndItsOwnAlphabet) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(255 - i));
+  for (std::size_t size = 0; size <= bytes.size(); ++size) {
+    const std::string text = to_base64url(bytes.substr(0, size));
+    EXPECT_EQ(text.find_first_of("+/="), std::string::npos);
+    EXPECT_EQ(decode_base64url(text), bytes.substr(0, size));
+  }
+  EXPECT_EQ(to_base64url("\xFB\xFF"), "-_8");
+  for (const std::string_view text : {"Zg==", "Zm9+", "Zm9/", "Z", "Zh", "Zm 9"}) {
+    EXPECT_EQ(decode_base64url(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,10 +1,27 @@
 #include "core/text/percent_encoding.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/text/text.hpp"
 
 namespace sluice {
+namespace {
+
+/// Encodes every character that is neither a letter, nor a digit, nor one of `marks`.
+void append_encoded(std::string& out, std::string_view text, std::string_view marks) {
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
+  for (const char c : text) {
+    if (is_letter(c) || is_digit(c) || marks.find(c) != std::string_view::npos) {
+      out.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xFU]});
+  }
+}
+
+}  // namespace
 
 std::optional<std::string> percent_decode(std::string_view text) {
   std::string out;
@@ -27,17 +44,17 @@ std::optional<std::string> percent_decode(std::string_view text) {
 }
 
 void append_percent_encoded(std::string& out, std::string_view text) {
-  static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  static constexpr std::string_view kMarks = "-._~!$&'()*+,;=";
-  for (const char c : text) {
-    const bool letter = is_letter(c);
-    if (letter || (c >= '0' && c <= '9') || kMarks.find(c) != std::string_view::npos) {
-      out.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-  }
+  append_encoded(out, text, "-._~!$&'()*+,;=");
+}
+
+void append_query_encoded(std::string& out, std::string_view text) {
+  append_encoded(out, text, "-._~");
+}
+
+std::optional<std::string> form_decode(std::string_view text) {
+  std::string spaced(text);
+  std::ranges::replace(spaced, '+', ' ');
+  return percent_decode(spaced);
 }
 
 }  // namespace sluice

@@ -29,5 +29,13 @@ TEST(PercentEncoding, EncodesSegments) {
   EXPECT_EQ(percent_decode(encoded(all)), all);
 }
 
+TEST(PercentEncoding, EncodesQueries) {
+  std::string out;
+  append_query_encoded(out, "a-Z_0.9~ &=+/:");
+  EXPECT_EQ(out, "a-Z_0.9~%20%26%3D%2B%2F%3A");
+  EXPECT_EQ(form_decode("a+b%2Bc%20d"), "a b+c d");
+  EXPECT_EQ(form_decode("%g"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace sluice

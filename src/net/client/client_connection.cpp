@@ -46,9 +46,8 @@ void ClientConnection::connect(Duration timeout) {
     dial();
     return;
   }
-  endpoints_ = endpoints_of_address(url_.host, url_.port);
-  if (!endpoints_.empty()) {
-    try_next();
+  if (Endpoints literal = endpoints_of_address(url_.host, url_.port); !literal.empty()) {
+    try_all(std::move(literal));
     return;
   }
   lookup_.start(*loop_, url_.host, url_.port, [this](Result<Endpoints> found) {
@@ -57,9 +56,7 @@ void ClientConnection::connect(Duration timeout) {
       fail_with(kBadGateway, "Cannot find " + url_.host + ": " + found.error().message);
       return;
     }
-    endpoints_ = *std::move(found);
-    endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
-    try_next();
+    try_all(*std::move(found));
   });
 }
 
@@ -72,6 +69,19 @@ void ClientConnection::dial() {
   }
   socket_ = std::move(*dialled);
   await_connection();
+}
+
+void ClientConnection::try_all(Endpoints endpoints) {
+  endpoints_ = std::move(endpoints);
+  if (may_connect_) {
+    std::erase_if(endpoints_, [this](const Endpoint& each) { return !may_connect_(each); });
+    if (endpoints_.empty()) {
+      fail_later(kBadRequest, url_.authority() + " has only addresses that may not be asked");
+      return;
+    }
+  }
+  endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
+  try_next();
 }
 
 void ClientConnection::try_next() {

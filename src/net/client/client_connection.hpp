@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -38,7 +39,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual void on_bytes(std::span<char> bytes) = 0;
     /// The server sends nothing more.
     virtual void on_end() = 0;
-    /// Code 502, or 504 for a timeout. The connection is closed.
+    /// Code 502, 504 for a timeout, or 400 if no address may be connected to. The connection is
+    /// closed.
     virtual void on_failure(const Error& error) = 0;
   };
 
@@ -49,6 +51,10 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
+  /// Connects only to addresses for which `may_connect` returns true; empty: to all.
+  void restrict_to(std::function<bool(const Endpoint&)> may_connect) {
+    may_connect_ = std::move(may_connect);
+  }
   /// Starts to connect, and fails after `timeout`. Call once.
   void connect(Duration timeout);
   /// Null: the connection closes when anything arrives.
@@ -64,6 +70,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
  private:
   void on_ready(std::uint32_t events) override;
   void dial();
+  void try_all(Endpoints endpoints);
   void try_next();
   void await_connection();
   /// Tries the next endpoint, after the current one has failed with `error` (errno).
@@ -82,6 +89,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::shared_ptr<TlsContext> tls_;
   Dial dial_;
   Owner* owner_ = nullptr;
+  std::function<bool(const Endpoint&)> may_connect_;
   AddressLookup lookup_;
   Descriptor socket_;
   std::optional<SocketIo> io_;  // once TCP is connected

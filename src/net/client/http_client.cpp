@@ -148,6 +148,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (connects) {
       connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls,
                                                        state_->options.dial);
+      connection_->restrict_to(state_->options.may_connect);
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
     connection_->set_owner(this);

@@ -15,6 +15,7 @@
 #include "net/http/http_types.hpp"
 #include "net/http/url.hpp"
 #include "net/io/tls.hpp"
+#include "net/loop/address_lookup.hpp"
 #include "net/loop/event_loop.hpp"
 
 namespace sluice {
@@ -45,8 +46,8 @@ struct HttpReplyCallbacks {
   std::function<void(const HttpReplyHead&)> on_head = {};
   std::function<void(std::string_view)> on_body = {};
   std::function<void()> on_complete = {};
-  /// Code 400: the request cannot be sent as it is; 502: no connection, a broken one or a broken
-  /// reply; 504: a timeout.
+  /// Code 400: the request cannot be sent as it is, or not to any of the host's addresses; 502: no
+  /// connection, a broken one or a broken reply; 504: a timeout.
   std::function<void(const Error&)> on_failure = {};
 };
 
@@ -58,6 +59,9 @@ struct HttpClientOptions {
   Duration keep_idle = std::chrono::seconds(4);         // how long an unused connection is kept
   std::size_t max_kept = 64;                            // unused connections
   std::size_t max_head = 64U << 10U;                    // bytes of a reply's head
+  /// Which of the addresses that a name has may be connected to; empty: all. Guards against names
+  /// that lead to places that only this machine can reach.
+  std::function<bool(const Endpoint&)> may_connect = {};
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects

@@ -150,6 +150,8 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
       return std::string_view();
     };
     if (status != kSwitchingProtocols) {
+      if (callbacks_.on_refused) callbacks_.on_refused({.status = status, .headers = headers});
+      if (state_ != State::connecting) return false;
       std::string why = url_.authority() + " answers " + std::to_string(status) + " " +
                         std::string(reason_phrase(status)) + " instead of a WebSocket";
       if (status == kUpgradeRequired) why += "; a proxy in between must pass on Upgrade";

@@ -28,6 +28,8 @@ struct WebSocketClientOptions {
 /// Called on the loop, never from within the client's functions; they may destroy the client. Each
 /// may be empty.
 struct WebSocketClientCallbacks {
+  /// The head of a reply that refuses the handshake. on_end follows.
+  std::function<void(const HttpReplyHead&)> on_refused = {};
   std::function<void()> on_open = {};
   std::function<void(WebSocketOpcode, std::string_view)> on_message = {};
   /// Called once, and last. The code is the close code of the server or of close(); or the HTTP

@@ -1,0 +1,190 @@
+#include "client/link/authorized_http.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "net/http/http_types.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+
+void add_authorization(HttpHeaderList& headers, HttpHeaderList more) {
+  for (auto& field : more) {
+    std::erase_if(headers, [&field](const auto& other) {
+      return equals_ignoring_case(other.first, field.first);
+    });
+    headers.push_back(std::move(field));
+  }
+}
+
+class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(const AuthorizedHttp& owner, HttpClientRequest request, HttpReplyCallbacks callbacks)
+      : loop_(owner.loop_),
+        http_(owner.http_),
+        authorizer_(owner.authorizer_),
+        request_(std::move(request)),
+        callbacks_(std::move(callbacks)) {}
+
+  void authorize() {
+    is_refused_ = false;
+    is_starting_ = true;
+    authorizer_->authorize(request_.method, request_.url,
+                           [weak = weak_from_this()](Result<RequestAuthorization> made) {
+                             if (const auto self = weak.lock())
+                               self->on_authorized(std::move(made));
+                           });
+    is_starting_ = false;
+  }
+  void drop() {
+    is_over_ = true;
+    call_.drop();
+  }
+
+ private:
+  void on_authorized(Result<RequestAuthorization> made) {
+    if (is_over_) return;
+    if (!made) {
+      if (!is_starting_) return fail(made.error());
+      loop_->post([self = shared_from_this(), why = made.error()] { self->fail(why); });
+      return;
+    }
+    ++attempts_;
+    credential_ = made->credential;
+    HttpClientRequest request = request_;
+    add_authorization(request.headers, std::move(made->headers));
+    const auto weak = weak_from_this();
+    call_ = http_->send(std::move(request), {.on_head =
+                                                 [weak](const HttpReplyHead& head) {
+                                                   if (const auto self = weak.lock())
+                                                     self->on_head(head);
+                                                 },
+                                             .on_body =
+                                                 [weak](std::string_view bytes) {
+                                                   if (const auto self = weak.lock())
+                                                     self->on_body(bytes);
+                                                 },
+                                             .on_complete =
+                                                 [weak] {
+                                                   if (const auto self = weak.lock())
+                                                     self->on_complete();
+                                                 },
+                                             .on_failure =
+                                                 [weak](const Error& why) {
+                                                   if (const auto self = weak.lock())
+                                                     self->on_failure(why);
+                                                 }});
+  }
+
+  void on_head(const HttpReplyHead& head) {
+    authorizer_->on_reply(head);
+    if (head.status == kUnauthorized || head.status == kForbidden) {
+      is_refused_ = authorizer_->on_refused(
+          head, credential_, [weak = weak_from_this(), status = head.status](Result<void> verdict) {
+            if (const auto self = weak.lock()) self->on_verdict(status, std::move(verdict));
+          });
+      if (is_refused_ || is_over_) return;
+    }
+    if (callbacks_.on_head) callbacks_.on_head(head);
+  }
+  void on_body(std::string_view bytes) {
+    if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(bytes);
+  }
+  void on_complete() {
+    if (is_refused_ || std::exchange(is_over_, true)) return;
+    if (callbacks_.on_complete) callbacks_.on_complete();
+  }
+  void on_failure(const Error& why) {
+    if (!is_refused_) fail(why);
+  }
+  void on_verdict(int status, Result<void> verdict) {
+    if (is_over_) return;
+    // The reply may be under way still, and this function may be called by it.
+    loop_->post([weak = weak_from_this(), status, verdict = std::move(verdict)] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->is_over_) return;
+      if (!verdict) return self->fail(verdict.error());
+      if (self->attempts_ < kMaxAttempts) return self->authorize();
+      self->fail({status,
+                  "The server answers with HTTP " + std::to_string(status) + " to each of " +
+                      std::to_string(kMaxAttempts) +
+                      " requests, although they were authorized anew",
+                  {}});
+    });
+  }
+  void fail(const Error& why) {
+    if (std::exchange(is_over_, true)) return;
+    call_.drop();
+    if (callbacks_.on_failure) callbacks_.on_failure(why);
+  }
+
+  EventLoop* loop_;
+  std::shared_ptr<HttpClient> http_;
+  std::shared_ptr<RequestAuthorizer> authorizer_;
+  HttpClientRequest request_;
+  HttpReplyCallbacks callbacks_;
+  HttpClient::Call call_;
+  std::uint64_t credential_ = 0;
+  int attempts_ = 0;
+  bool is_starting_ = false;  // a failure must be told later
+  bool is_refused_ = false;   // the authorizer deals with the reply
+  bool is_over_ = false;
+};
+
+void AuthorizedHttp::Call::drop() {
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();
+  plain_.drop();
+}
+
+AuthorizedHttp::AuthorizedHttp(EventLoop& loop, const HttpClientOptions& options,
+                               std::shared_ptr<RequestAuthorizer> authorizer)
+    : loop_(&loop),
+      http_(std::make_shared<HttpClient>(loop, options)),
+      authorizer_(std::move(authorizer)) {}
+
+AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request, HttpReplyCallbacks callbacks) {
+  Call call;
+  if (authorizer_ == nullptr) {
+    call.plain_ = http_->send(std::move(request), std::move(callbacks));
+    return call;
+  }
+  call.exchange_ =
+      std::make_shared<Call::Exchange>(*this, std::move(request), std::move(callbacks));
+  call.exchange_->authorize();
+  return call;
+}
+
+void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
+                               std::function<void()> done) {
+  /// Keeps the client until the end.
+  struct Last {
+    std::shared_ptr<HttpClient> http;
+    std::function<void()> done;
+    HttpClient::Call call = {};
+    void send(HttpClientRequest request, const std::shared_ptr<Last>& self) {
+      const auto end = [self] { self->end(); };
+      call = http->send(std::move(request), {.on_head = {},
+                                             .on_body = {},
+                                             .on_complete = end,
+                                             .on_failure = [end](const Error&) { end(); }});
+    }
+    void end() {
+      call.drop();
+      if (const auto told = std::exchange(done, {})) told();
+    }
+  };
+  const auto last = std::make_shared<Last>(http_, std::move(done));
+  loop_->schedule_at(loop_->clock().now() + patience, [last] { last->end(); });
+  if (authorizer_ == nullptr) return last->send(std::move(request), last);
+  const std::string method = request.method;
+  const Url url = request.url;
+  authorizer_->authorize(
+      method, url, [last, request = std::move(request)](Result<RequestAuthorization> made) mutable {
+        if (!made) return last->end();
+        add_authorization(request.headers, std::move(made->headers));
+        last->send(std::move(request), last);
+      });
+}
+
+}  // namespace sluice

@@ -1,0 +1,237 @@
+#include "client/link/authorized_http.hpp"
+
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/link/http_link.hpp"
+#include "client/link/sse_link.hpp"
+#include "client/link/websocket_link.hpp"
+#include "net/server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Gives each request the newest token, and a newer one after each refusal.
+class FakeAuthorizer final : public RequestAuthorizer {
+ public:
+  void authorize(std::string_view /*method*/, const Url& /*url*/, Authorized done) override {
+    if (refusal) return done(std::unexpected(*refusal));
+    done(RequestAuthorization{.headers = {{"Authorization", "Bearer t" + std::to_string(newest)}},
+                              .credential = newest});
+  }
+  bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override {
+    refused.emplace_back(credential);
+    if (reply.status == 403) return false;
+    ++newest;
+    if (after_refusal) {
+      done(std::unexpected(*after_refusal));
+    } else {
+      done({});
+    }
+    return true;
+  }
+  void on_reply(const HttpReplyHead& reply) override { statuses.push_back(reply.status); }
+
+  std::uint64_t newest = 1;
+  std::optional<Error> refusal;        // of authorize()
+  std::optional<Error> after_refusal;  // of on_refused()
+  std::vector<std::uint64_t> refused;
+  std::vector<int> statuses;
+};
+
+class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
+ protected:
+  AuthorizedHttpTest() {
+    handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+      tokens.emplace_back(request.header(KnownHeader::authorization));
+      methods.emplace_back(request.method_name);
+      answer(request, std::move(exchange));
+    };
+    answer = [](const HttpRequest&, HttpExchangePtr exchange) { exchange->reply(200, {}, "ok"); };
+  }
+  void TearDown() override {
+    call.drop();
+    ServerTest::TearDown();
+    loop.discard_tasks();
+  }
+  /// Answers the first `count` requests with `status`, and those after them with 200.
+  void refuse(int count, int with = 401) {
+    answer = [this, count, with](const HttpRequest&, HttpExchangePtr exchange) {
+      const bool is_refused = static_cast<int>(tokens.size()) <= count;
+      const HeaderField challenge{"WWW-Authenticate", "Bearer"};
+      exchange->reply(is_refused ? with : 200, {}, is_refused ? "no" : "ok",
+                      std::span(&challenge, 1));
+    };
+  }
+  [[nodiscard]] Url url() const {
+    return {.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/mcp"};
+  }
+  void send() {
+    start();
+    http.emplace(loop, HttpClientOptions(), authorizer);
+    call = http->send({.method = "POST", .url = url(), .headers = {}, .body = "question"},
+                      {.on_head = [this](const HttpReplyHead& head) { status = head.status; },
+                       .on_body = [this](std::string_view bytes) { body.append(bytes); },
+                       .on_complete = [this] { is_complete = true; },
+                       .on_failure = [this](const Error& why) { failure = why; }});
+    EXPECT_FALSE(failure);
+    ASSERT_TRUE(until([this] { return is_complete || failure; }));
+  }
+
+  void on_message(std::string_view text) override { messages.emplace_back(text); }
+  void on_unanswered(const RequestId& /*id*/, const Error& why) override { failure = why; }
+  void on_session_over(const RequestId& /*id*/) override {}
+  [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }
+  void on_lost(const Error& why) override { failure = why; }
+
+  std::shared_ptr<FakeAuthorizer> authorizer = std::make_shared<FakeAuthorizer>();
+  std::function<void(const HttpRequest&, HttpExchangePtr)> answer;
+  std::vector<std::string> tokens, methods, messages;
+  std::optional<AuthorizedHttp> http;
+  AuthorizedHttp::Call call;
+  int status = 0;
+  std::string body;
+  bool is_complete = false;
+  std::optional<Error> failure;
+};
+
+TEST_F(AuthorizedHttpTest, SendsTheToken) {
+  send();
+  EXPECT_THAT(tokens, ElementsAre("Bearer t1"));
+  EXPECT_EQ(body, "ok");
+  EXPECT_THAT(authorizer->statuses, ElementsAre(200));
+}
+
+TEST_F(AuthorizedHttpTest, SendsTheRequestAgainAfterARefusal) {
+  refuse(2);
+  send();
+  EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t3"));
+  EXPECT_THAT(authorizer->refused, ElementsAre(1, 2));
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(body, "ok");
+}
+
+TEST_F(AuthorizedHttpTest, GivesUpAServerThatRefusesEverything) {
+  refuse(1000);
+  send();
+  EXPECT_EQ(tokens.size(), static_cast<std::size_t>(AuthorizedHttp::kMaxAttempts));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, 401);
+  EXPECT_THAT(failure->message, HasSubstr("each of 4 requests"));
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(AuthorizedHttpTest, TellsWhyThereIsNoAuthorization) {
+  authorizer->refusal = Error(401, "run `sluice login`");
+  send();
+  EXPECT_THAT(tokens, IsEmpty());
+  EXPECT_EQ(failure->message, "run `sluice login`");
+}
+
+TEST_F(AuthorizedHttpTest, TellsWhyARefusalIsFinal) {
+  refuse(1);
+  authorizer->after_refusal = Error(401, "the user refuses");
+  send();
+  EXPECT_EQ(tokens.size(), 1U);
+  EXPECT_EQ(failure->message, "the user refuses");
+}
+
+TEST_F(AuthorizedHttpTest, PassesOnARefusalOfAnotherKind) {
+  refuse(1, 403);
+  send();
+  EXPECT_EQ(status, 403);
+  EXPECT_EQ(body, "no");
+  EXPECT_FALSE(failure);
+}
+
+TEST_F(AuthorizedHttpTest, FollowsNoRedirectWithAToken) {
+  answer = [this](const HttpRequest&, HttpExchangePtr exchange) {
+    const std::string place = "http://127.0.0.1:" + std::to_string(port) + "/elsewhere";
+    const HeaderField location{"Location", place};
+    exchange->reply(307, {}, {}, std::span(&location, 1));
+  };
+  send();
+  EXPECT_EQ(status, 307);
+  EXPECT_EQ(tokens.size(), 1U);
+}
+
+TEST_F(AuthorizedHttpTest, AuthorizesEveryRequestOfAnHttpLink) {
+  answer = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+    const HeaderField id{"Mcp-Session-Id", "s"};
+    const bool is_first = tokens.size() == 1;
+    exchange->reply(is_first                        ? 401
+                    : request.method == Method::get ? 405
+                                                    : 200,
+                    "application/json", is_first ? "" : "{}", std::span(&id, 1));
+  };
+  start();
+  auto link = std::make_unique<HttpLink>(
+      loop, HttpLinkOptions{.url = url(),
+                            .headers = {{"authorization", "Bearer static"}, {"X-Own", "1"}},
+                            .authorizer = authorizer});
+  link->open(*this);
+  const Revision* const revision = find_revision("2025-11-25");
+  ASSERT_TRUE(link->send(
+      {.text = "{}", .id = RequestId("1"), .method = "initialize", .revision = revision}));
+  ASSERT_TRUE(until([this] { return tokens.size() == 2; }));
+  ASSERT_TRUE(
+      link->send({.text = "{}", .method = "notifications/initialized", .revision = revision}));
+  ASSERT_TRUE(until([this] { return tokens.size() == 4; }));
+  link = nullptr;
+  ASSERT_TRUE(until([this] { return tokens.size() == 5; }));
+  EXPECT_THAT(methods, ElementsAre("POST", "POST", "POST", "GET", "DELETE"));
+  EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t2", "Bearer t2", "Bearer t2"));
+}
+
+TEST_F(AuthorizedHttpTest, AuthorizesTheStreamAndThePostsOfAnSseLink) {
+  HttpExchangePtr stream;
+  answer = [&, this](const HttpRequest& request, HttpExchangePtr exchange) {
+    if (tokens.size() == 1) return exchange->reply(401, {}, {});
+    if (request.method == Method::post) return exchange->reply(202, {}, {});
+    stream = std::move(exchange);
+    stream->start(200, "text/event-stream");
+    stream->write(std::string_view("event: endpoint\ndata: /post\n\n"));
+  };
+  start();
+  auto link =
+      std::make_unique<SseLink>(loop, SseLinkOptions{.url = url(), .authorizer = authorizer});
+  link->open(*this);
+  ASSERT_TRUE(link->send({.text = "{}", .id = RequestId("1")}));
+  ASSERT_TRUE(until([this] { return tokens.size() == 3; }));
+  EXPECT_THAT(methods, ElementsAre("GET", "GET", "POST"));
+  EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t2"));
+  EXPECT_FALSE(failure);
+}
+
+TEST_F(AuthorizedHttpTest, AuthorizesTheHandshakeOfAWebSocketLink) {
+  refuse(2);
+  start();
+  auto link = std::make_unique<WebSocketLink>(
+      loop, WebSocketLinkOptions{.url = url(), .authorizer = authorizer});
+  link->open(*this);
+  ASSERT_TRUE(until([this] { return failure.has_value(); }));
+  EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t3"));
+  EXPECT_THAT(failure->message, HasSubstr("200"));
+  authorizer->refusal = Error(401, "run `sluice login`");
+  failure.reset();
+  EXPECT_TRUE(link->reopen());
+  EXPECT_FALSE(failure);
+  ASSERT_TRUE(until([this] { return failure.has_value(); }));
+  EXPECT_EQ(failure->message, "run `sluice login`");
+}
+
+}  // namespace
+}  // namespace sluice
