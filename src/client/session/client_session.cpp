@@ -390,7 +390,11 @@ bool ClientSession::take(std::string_view text, const RequestId* only) {
   const auto texts = parser_.parse_batch(text, options_.max_requests);
   if (!texts) return take_one(text, only);
   bool is_right = true;
-  for (const std::string_view each : *texts) is_right &= take_one(each, only);
+  for (const std::string_view each : *texts) {
+    is_right &= take_one(each, only);
+    // Nobody else has it any more: a callback has destroyed it.
+    if (keep.use_count() == 1) break;
+  }
   return is_right;
 }
 
@@ -523,9 +527,16 @@ void ClientSession::on_input_required(Number number, const json::object& result)
                        asked = question.number](Result<json::object> answer) {
       if (const auto self = weak.lock()) self->on_input(number, asked, std::move(answer));
     };
-    options_.on_question(std::move(question));
-    // Who is asked may have cancelled the request.
-    if (!requests_.contains(number)) return;
+    loop_->post([weak = weak_from_this(), number, question = std::move(question)]() mutable {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      // Who was asked before may have cancelled the request.
+      const auto found = self->requests_.find(number);
+      if (found == self->requests_.end() || !found->second.open_inputs.contains(question.number)) {
+        return;
+      }
+      self->options_.on_question(std::move(question));
+    });
   }
 }
 
@@ -552,8 +563,14 @@ void ClientSession::next_round(Number number, Request& request) {
 
 /// Tells whoever is asked for input that the request is over.
 void ClientSession::withdraw(const Request& request) {
+  for (const auto& [question, key] : request.open_inputs) withdraw_later(question);
+}
+
+void ClientSession::withdraw_later(std::uint64_t question) {
   if (!options_.on_withdrawn) return;
-  for (const auto& [question, key] : request.open_inputs) options_.on_withdrawn(question);
+  loop_->post([weak = weak_from_this(), question] {
+    if (const auto self = weak.lock()) self->options_.on_withdrawn(question);
+  });
 }
 
 bool ClientSession::can_be_asked(std::string_view method, const json::object& params) const {
@@ -681,15 +698,17 @@ void ClientSession::on_lost(const Error& why) {
     return initialize(newest_revision(Era::legacy));
   }
   lost_ = why;
-  for (const auto& [id, question] : std::exchange(asked_, {})) {
-    if (options_.on_withdrawn) options_.on_withdrawn(question);
-  }
-  // What the callbacks begin ends by itself.
-  std::vector<Number> numbers;
-  for (const auto& [number, request] : requests_) numbers.push_back(number);
-  for (const Number number : numbers) end(number, std::unexpected(why));
-  fail_to_connect(why);
-  if (const auto told = std::exchange(options_.on_lost, {})) told(why);
+  // Each in a task of its own, because each may destroy the session or begin requests.
+  for (const auto& [id, question] : std::exchange(asked_, {})) withdraw_later(question);
+  for (const auto& [number, request] : requests_) end_later(number, why);
+  loop_->post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->fail_to_connect(*self->lost_);
+  });
+  loop_->post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    if (const auto told = std::exchange(self->options_.on_lost, {})) told(*self->lost_);
+  });
 }
 
 }  // namespace sluice

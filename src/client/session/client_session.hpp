@@ -179,6 +179,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_input(Number number, std::uint64_t question, Result<json::object> answer);
   void next_round(Number number, Request& request);
   void withdraw(const Request& request);
+  void withdraw_later(std::uint64_t question);
   void on_request(const Message& message);
   void on_notification(const Message& message);
   void reply(const RequestId& id, const json::object& members);

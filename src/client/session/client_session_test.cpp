@@ -527,7 +527,6 @@ TEST_F(ClientSessionTest, WhatIsBegunBecauseTheLinkIsLostFailsLater) {
   };
   again();
   wire.owner->on_lost({502, "the wire is cut", {}});
-  EXPECT_EQ(failed, 1);
   loop.run();
   EXPECT_EQ(failed, 3);
   call();
@@ -587,6 +586,37 @@ TEST_F(ClientSessionTest, TellsOfNotifications) {
   open_modern();
   receive(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
+}
+
+TEST_F(ClientSessionTest, SaysNothingMoreOnceItIsDestroyed) {
+  const auto leave = [this](Result<json::object>) {
+    said.emplace_back("over");
+    session.reset();
+  };
+  open_modern();
+  for (int i = 0; i < 3; ++i) session->begin("tools/call", {}, {}, {.on_answer = leave});
+  wire.owner->on_lost({502, "cut", {}});
+  loop.run();
+  EXPECT_THAT(said, ElementsAre("over"));
+  EXPECT_THAT(lost, IsEmpty());
+  options.revision = "2025-03-26";
+  open();
+  reply(R"("result":{"protocolVersion":"2025-03-26","capabilities":{}})");
+  for (int i = 0; i < 2; ++i) session->begin("tools/call", {}, {}, {.on_answer = leave});
+  receive(R"([{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}])");
+  EXPECT_THAT(said, ElementsAre("over", "over"));
+}
+
+TEST_F(ClientSessionTest, WithdrawsInALaterTurn) {
+  open_modern();
+  const auto number = call();
+  reply(
+      R"("result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}})");
+  ASSERT_EQ(asked.size(), 1U);
+  session->cancel(number);
+  EXPECT_THAT(withdrawn, IsEmpty());
+  loop.run();
+  EXPECT_THAT(withdrawn, ElementsAre(asked[0].number));
 }
 
 TEST_F(ClientSessionTest, MayBeDestroyedInEachCallback) {
