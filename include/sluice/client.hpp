@@ -62,7 +62,8 @@ using ClientAnswer = std::function<json::object(const json::object& params)>;
 struct ClientOptions {
   ClientInfo info = {.name = "sluice", .version = "0"};
   /// The revision to speak, such as "2025-11-25". Empty: the newest that the server speaks, which
-  /// is found out first.
+  /// is found out first. A server of "2026-07-28" is not asked anything then, so connect() does not
+  /// notice if there is none, and about() is empty.
   std::string revision = {};
   /// HTTP header fields for every request, such as Authorization. They go to this server only.
   std::vector<std::pair<std::string, std::string>> headers = {};

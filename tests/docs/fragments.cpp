@@ -4,6 +4,7 @@
 #include <chrono>
 #include <expected>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "sluice/authenticator.hpp"
+#include "sluice/client.hpp"
 #include "sluice/concurrency.hpp"
 #include "sluice/log.hpp"
 #include "sluice/server.hpp"
@@ -99,3 +101,25 @@ void ask() {
 #include "testing-3.inc"
 }
 }  // namespace testing_it
+
+namespace client_of_servers {
+struct Numbers {
+  int a;
+  int b;
+};
+struct Total {
+  int sum;
+};
+void call() {
+#include "client-1.inc"
+}
+void stream(sluice::Client& client) {
+#include "client-2.inc"
+}
+void serve(sluice::Server& server, sluice::Client client) {
+#include "client-3.inc"
+}
+void ask() {
+#include "client-4.inc"
+}
+}  // namespace client_of_servers

@@ -46,6 +46,7 @@ ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
   ClientSessionOptions out{.info = options.info,
                            .capabilities = capabilities_of(options),
                            .revision = options.revision,
+                           .asks_first = false,
                            .probe_timeout = options.probe_timeout,
                            .connect_timeout = options.connect_timeout,
                            .max_requests = options.max_requests,

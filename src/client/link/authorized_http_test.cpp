@@ -92,6 +92,11 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
   }
 
   void on_message(std::string_view text) override { messages.emplace_back(text); }
+  bool on_reply(const RequestId& /*id*/, std::string_view text) override {
+    messages.emplace_back(text);
+    return true;
+  }
+  void on_unreadable(std::string_view /*text*/, const Error& why) override { failure = why; }
   void on_unanswered(const RequestId& /*id*/, const Error& why) override { failure = why; }
   void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }

@@ -29,6 +29,12 @@ bool is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+/// Whether the status says more than an error of MCP that answers no request.
+bool is_about_http(int status) {
+  return status == kUnauthorized || status == kForbidden || status == kNotFound ||
+         status == kMethodNotAllowed || status == kTooManyRequests;
+}
+
 /// What an HTTP status without a message of MCP means.
 Error error_of_status(int status, std::string_view challenge, std::string_view body) {
   std::string message = "The server answers with HTTP " + std::to_string(status);
@@ -205,12 +211,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
-      // 405 speaks of the transport, whatever else it says.
       const json::value* const id = members->if_contains("id");
       const bool has_no_id = id == nullptr || id->is_null();
-      if (const auto error = error_of(*members);
-          error && has_no_id && status_ != kMethodNotAllowed) {
-        return fail(*error);
+      if (const auto error = error_of(*members); error && has_no_id) {
+        return fail(is_about_http(status_) ? error_of_status(status_, challenge_, error->message)
+                                           : *error);
       }
       link_->owner_->on_reply(id_, body_);
     }

@@ -87,7 +87,13 @@ void ClientSession::connect(std::function<void(Result<ServerDescription>)> done)
     return;
   }
   link_->open(*this);
-  if (pinned != nullptr && pinned->era == Era::legacy) {
+  if (pinned != nullptr && pinned->era == Era::modern && !options_.asks_first) {
+    server_.revision = pinned;
+    loop_->post([weak = weak_from_this(), pinned] {
+      const auto self = weak.lock();
+      if (self != nullptr && self->connecting_) self->connected(*pinned, {});
+    });
+  } else if (pinned != nullptr && pinned->era == Era::legacy) {
     initialize(*pinned);
   } else {
     discover(pinned != nullptr ? *pinned : newest_revision(Era::modern));
@@ -121,11 +127,7 @@ void ClientSession::on_discovered(const Revision& asked, Result<json::object> an
     }
     return fail_to_connect(error);
   }
-  if (!options_.revision.empty()) {
-    // It need not be asked first, so a server that does not know the question may know the rest.
-    const bool is_no_answer = error.code == kTimedOut || is_final(error.code);
-    return is_no_answer ? fail_to_connect(error) : connected(asked, {});
-  }
+  if (!options_.revision.empty()) return fail_to_connect(error);
   // Whatever else it says, it does not know the question: it is a legacy server, or it has died of
   // the question.
   if (!link_->reopen()) return fail_to_connect(error);

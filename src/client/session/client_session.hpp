@@ -40,9 +40,11 @@ struct ClientSessionOptions {
   ClientInfo info = {.name = "sluice", .version = "0"};
   json::object capabilities = {};  // a ClientCapabilities object
   /// The revision to speak. Empty: whatever the server speaks, which a probe finds out (2026-07-28,
-  /// Versioning, Backward Compatibility). A server of a given modern revision need not know
-  /// server/discover.
+  /// Versioning, Backward Compatibility).
   std::string revision = {};
+  /// False: a server of a given modern revision is not asked what it speaks. Nothing is known about
+  /// it then.
+  bool asks_first = true;
   Duration probe_timeout = std::chrono::seconds(5);     // a server that is silent is a legacy one
   Duration connect_timeout = std::chrono::seconds(30);  // for `initialize`
   std::size_t max_requests = 1000;                      // unanswered

@@ -1,7 +1,8 @@
 // Runs the official conformance suites, the newest one and the one that npm installs by default,
-// against sluice-everything over HTTP, without network access. The number of checks that pass in
-// each scenario is compared with fixtures/conformance.json, because a suite also reports a scenario
-// as passed if it checked nothing.
+// against sluice-everything over HTTP, and the newest one's servers against
+// sluice-conformance-client, without network access. The number of checks that pass in each scenario
+// is compared with fixtures/conformance.json, because a suite also reports a scenario as passed if it
+// checked nothing.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -27,7 +28,7 @@ const url = `http://localhost:${port}/mcp`;
 function run(suite, ...args) {
   const program = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, 'server', '--url', url, ...args, '-o', folder], {
+    const child = spawn(process.execPath, [program, ...args, '-o', folder], {
       env: clean_environment(),
       timeout: kDeadline,
     });
@@ -64,7 +65,7 @@ describe('the conformance suites', () => {
     ['all of 0.1', kDefault, ['--suite', 'all']],
   ]) {
     test(`pass whole: ${name}`, { timeout: kDeadline }, async () => {
-      const { status, output } = await run(suite, ...args);
+      const { status, output } = await run(suite, 'server', '--url', url, ...args);
       assert.equal(status, 0, output);
       assert.deepEqual(passed(output), golden[name]);
     });
