@@ -57,6 +57,8 @@ int parse_and_run(int argc, const char* const* argv) {
   add_bench_command(program);
   add_servers_command(program);
   add_mcp_command(program);
+  add_login_command(program);
+  add_logout_command(program);
   add_version_command(program);
   add_completion_command(program);
   add_man_command(program);

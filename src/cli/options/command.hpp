@@ -11,6 +11,8 @@ void add_doctor_command(CommandLine& program);
 void add_bench_command(CommandLine& program);
 void add_servers_command(CommandLine& program);
 void add_mcp_command(CommandLine& program);
+void add_login_command(CommandLine& program);
+void add_logout_command(CommandLine& program);
 void add_version_command(CommandLine& program);
 // These read the outline of `program`, which must outlive its run.
 void add_completion_command(CommandLine& program);

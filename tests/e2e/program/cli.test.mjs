@@ -66,14 +66,14 @@ test('chat takes its prompt from a pipe', async (t) => {
   assert.equal(wire.count_numbers(outcome.stdout), 16);
 });
 
-test('chat says when nobody is there: exit code 3', async (t) => {
+test('chat says when nobody is there: exit code 4', async (t) => {
   const env = home(t);
   const server = await start_server(t);
   const { base } = server;
   await server.stop();
   for (const via of kWays) {
     const outcome = await run_program(['chat', '--url', base, '--via', via, 'Hello'], { env });
-    assert.equal(outcome.code, 3, `${via}: ${outcome.code} ${outcome.stderr}`);
+    assert.equal(outcome.code, 4, `${via}: ${outcome.code} ${outcome.stderr}`);
     assert.equal(outcome.stdout, '', via);
     assert.ok(outcome.stderr.includes(String(server.port)), outcome.stderr);
   }
@@ -91,7 +91,7 @@ test('chat with a model of its own needs no server', async (t) => {
 test('help: every command has one with examples, wrong usage is exit code 2', async () => {
   const main = await run_program(['--help']);
   assert.equal(main.code, 0);
-  for (const command of ['serve', 'chat', 'doctor', 'bench']) {
+  for (const command of ['serve', 'chat', 'doctor', 'bench', 'login', 'logout']) {
     assert.match(main.stdout, new RegExp(`\\b${command}\\b`));
     const help = await run_program([command, '--help']);
     assert.equal(help.code, 0, command);

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/authorization/authorizer.hpp"
+#include "core/error.hpp"
+#include "net/http/url.hpp"
+#include "net/io/tls.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+class Subcommand;
+
+/// How the commands that talk to an MCP server authorize themselves.
+struct AuthorizationFlags {
+  std::string grant = "authorization-code";
+  std::vector<std::string> scopes;
+  std::string client_id;
+  std::string client_secret_file;
+  std::string private_key_file;
+  std::string client_issuer;
+  std::string client_metadata_url;
+  std::string assertion_file;
+  std::string idp_token_endpoint;
+  std::string idp_client_id;
+  std::string accept_issuer;
+  std::string token_file;
+  std::string redirect_host = "127.0.0.1";
+  std::uint32_t redirect_port = 0;
+  bool no_resource = false;
+  bool allow_private = false;
+  bool use_dpop = false;
+};
+
+/// Adds these flags to a command. `flags` must outlive the parsing.
+void add_authorization_options(Subcommand& command, AuthorizationFlags& flags);
+
+/// The options that the flags and the environment (SLUICE_TOKEN_FILE, SLUICE_CLIENT_SECRET) mean.
+/// `on_prompt` shows the user what to do; empty: there is none. Error: kExitUsage, with the flag
+/// that is wrong, or the file that cannot be read.
+Result<AuthorizationOptions> authorization_options(
+    const AuthorizationFlags& flags, std::function<void(const LoginPrompt&)> on_prompt);
+
+/// Makes the authorizer of a command for the server at `server`. Errors as above.
+Result<std::shared_ptr<Authorizer>> make_authorizer_of(
+    EventLoop& loop, const Url& server, const AuthorizationFlags& flags,
+    std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt);
+
+/// The exit code for what an authorizer says.
+int exit_code_of(const Error& error);
+
+}  // namespace sluice
