@@ -152,8 +152,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = id;
     }
-    // The server is ready for messages that belong to no request.
-    if (std::exchange(is_initialized_, false) && status_ / 100 == 2) link_->listen();
+    if (std::exchange(is_initialized_, false)) link_->initialized(status_ / 100 == 2);
   }
 
   void on_body(std::string_view bytes) {
@@ -271,7 +270,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const std::shared_ptr<Exchange> keep = shared_from_this();
     HttpLink* const link = link_;
     detach();
-    if (link != nullptr) link->forget(number_);
+    if (link == nullptr) return;
+    link->forget(number_);
+    if (std::exchange(is_initialized_, false)) link->initialized(false);
   }
 
   HttpLink* link_;  // null: it is over
@@ -305,6 +306,7 @@ HttpLink::~HttpLink() {
 }
 
 void HttpLink::close(std::function<void()> done) {
+  held_.clear();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
@@ -315,7 +317,7 @@ void HttpLink::close(std::function<void()> done) {
 }
 
 Result<void> HttpLink::send(OutgoingMessage message) {
-  if (exchanges_.size() >= kMaxPosts) {
+  if (exchanges_.size() + held_.size() >= kMaxPosts) {
     return fail(kBusy,
                 "There are " + std::to_string(kMaxPosts) + " requests to this server under way");
   }
@@ -323,9 +325,17 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   const bool is_initialized = message.method == "notifications/initialized";
   if (begins_session) {
     session_id_.clear();
+    if (is_initializing_) initialized(false);
     std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
   }
-  if (is_initialized) revision_ = message.revision;
+  if (is_initializing_) {
+    held_.push_back(std::move(message));
+    return {};
+  }
+  if (is_initialized) {
+    revision_ = message.revision;
+    is_initializing_ = true;
+  }
   const std::uint64_t number = ++last_number_;
   const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
   exchanges_.emplace(number, exchange);
@@ -334,7 +344,21 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   return {};
 }
 
+/// Whether the server has taken that the client is ready, or will not.
+void HttpLink::initialized(bool is_taken) {
+  is_initializing_ = false;
+  // Messages that belong to no request have a place to go before the first request comes.
+  if (is_taken) listen();
+  for (OutgoingMessage& message : std::exchange(held_, {})) {
+    // There is room: they count while they are held.
+    static_cast<void>(send(std::move(message)));
+  }
+}
+
 bool HttpLink::drop(const RequestId& id) {
+  if (std::erase_if(held_, [&id](const OutgoingMessage& held) { return held.id == id; }) > 0) {
+    return true;
+  }
   for (const auto& [number, exchange] : exchanges_) {
     if (exchange->id() != id) continue;
     const std::shared_ptr<Exchange> dropped = exchange;

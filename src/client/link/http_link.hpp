@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/backoff.hpp"
 #include "client/link/authorized_http.hpp"
@@ -65,6 +66,7 @@ class HttpLink final : public ServerLink {
 
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
   void forget(std::uint64_t number);
+  void initialized(bool is_taken);
   void listen();
 
   EventLoop* loop_;
@@ -74,6 +76,10 @@ class HttpLink final : public ServerLink {
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
   bool is_listening_ = false;
+  /// The server has not yet answered the notification that the client is ready. What is sent
+  /// meanwhile waits, because it could overtake that on another connection.
+  bool is_initializing_ = false;
+  std::vector<OutgoingMessage> held_;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };

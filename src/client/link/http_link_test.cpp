@@ -372,6 +372,27 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   ASSERT_TRUE(hears(2));
 }
 
+TEST_F(HttpLinkTest, NothingOvertakesTheNotificationThatTheClientIsReady) {
+  open({.revision = "2025-11-25"});
+  next().reply->reply(200, kJson,
+                      answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"));
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  call();
+  const ClientSession::Number dropped = call("dropped");
+  Asked initialized = next();
+  EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+  session->cancel(dropped);
+  initialized.reply->reply(202, {}, {});
+  Asked first = next();
+  Asked second = next();
+  EXPECT_EQ(first.method, "GET");
+  EXPECT_THAT(second.body, HasSubstr(R"("name":"tool")"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
 TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   open_legacy();
   call();
