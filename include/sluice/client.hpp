@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "sluice/call_event.hpp"
+#include "sluice/client_authorization.hpp"
 #include "sluice/client_info.hpp"
 #include "sluice/content.hpp"
 #include "sluice/detail/client_call.hpp"
@@ -67,6 +68,9 @@ struct ClientOptions {
   std::string revision = {};
   /// HTTP header fields for every request, such as Authorization. They go to this server only.
   std::vector<std::pair<std::string, std::string>> headers = {};
+  /// How to be authorized, where the server wants that. Empty: `headers` have all it needs. Only
+  /// for http, https, ws and wss.
+  std::optional<AuthorizationOptions> authorization = {};
   /// PEM file with the certificate authorities to trust. Empty: the system's, or SSL_CERT_FILE.
   std::string ca_file = {};
 

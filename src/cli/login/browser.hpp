@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "client/authorization/authorization_options.hpp"
+#include "sluice/client_authorization.hpp"
 
 namespace sluice {
 

@@ -174,8 +174,10 @@ void Client::ping() {
 }
 
 Client connect(std::string_view url, ClientOptions options) {
-  const LinkPlace place{
-      .url = std::string(url), .headers = options.headers, .ca_file = options.ca_file};
+  const LinkPlace place{.url = std::string(url),
+                        .headers = options.headers,
+                        .authorization = options.authorization,
+                        .ca_file = options.ca_file};
   return connect_by([&place](EventLoop& loop) { return open_link(loop, place); },
                     std::move(options));
 }

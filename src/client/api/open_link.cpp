@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/authorization/authorizer.hpp"
 #include "client/link/http_fallback_link.hpp"
 #include "client/link/line_link.hpp"
 #include "client/link/websocket_link.hpp"
@@ -49,12 +50,16 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     if (!context) return std::unexpected(std::move(context.error()));
     tls = *std::move(context);
   }
+  std::shared_ptr<RequestAuthorizer> authorizer;
+  if (place.authorization) authorizer = make_authorizer(loop, *url, *place.authorization, tls);
   if (url->is_websocket()) {
     WebSocketLinkOptions options{.url = *std::move(url), .headers = place.headers};
+    options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
     return std::make_unique<WebSocketLink>(loop, std::move(options));
   }
   HttpLinkOptions options{.url = *std::move(url), .headers = place.headers};
+  options.authorizer = std::move(authorizer);
   options.http.tls = std::move(tls);
   return std::make_unique<HttpFallbackLink>(loop, std::move(options));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ namespace sluice {
 struct LinkPlace {
   std::string url;  // see connect()
   std::vector<std::pair<std::string, std::string>> headers = {};
+  std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities
 };
 

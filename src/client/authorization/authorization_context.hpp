@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "client/authorization/authorization_options.hpp"
 #include "client/authorization/jwt.hpp"
 #include "client/authorization/oauth_http.hpp"
 #include "client/authorization/redirect_receiver.hpp"
 #include "client/authorization/token_store.hpp"
 #include "core/executor.hpp"
 #include "net/http/url.hpp"
+#include "sluice/client_authorization.hpp"
 
 namespace sluice {
 

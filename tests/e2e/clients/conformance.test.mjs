@@ -10,14 +10,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
-import { clean_environment, root, start_everything } from '../lib/server.mjs';
+import { clean_environment, program, root, start_everything } from '../lib/server.mjs';
 
 const kNewest = '@modelcontextprotocol/conformance';
 const kDefault = 'conformance-0.1';
 const golden = JSON.parse(
   readFileSync(path.join(root, 'tests/e2e/fixtures/conformance.json'), 'utf8'),
 );
-const kDeadline = 120_000;
+const kDeadline = 180_000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'sluice-conformance-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -26,9 +26,9 @@ const url = `http://localhost:${port}/mcp`;
 
 // Runs a suite with these arguments and returns {status, output}.
 function run(suite, ...args) {
-  const program = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
+  const script = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...args, '-o', folder], {
+    const child = spawn(process.execPath, [script, ...args, '-o', folder], {
       env: clean_environment(),
       timeout: kDeadline,
     });
@@ -49,7 +49,7 @@ function run(suite, ...args) {
 function passed(output) {
   const counts = {};
   for (const [, name, count, failed] of output.matchAll(
-    /^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed/gm,
+    /^[✓✗] ([\w/-]+): (\d+) passed, (\d+) failed/gm,
   )) {
     counts[name] = Number(count);
     assert.equal(Number(failed), 0, `${name} failed:\n${output}`);
@@ -66,6 +66,19 @@ describe('the conformance suites', () => {
   ]) {
     test(`pass whole: ${name}`, { timeout: kDeadline }, async () => {
       const { status, output } = await run(suite, 'server', '--url', url, ...args);
+      assert.equal(status, 0, output);
+      assert.deepEqual(passed(output), golden[name]);
+    });
+  }
+
+  for (const [name, args] of [
+    ['client 2025-11-25', ['--requirements', '2025-11-25']],
+    ['client 2026-07-28', ['--requirements', '2026-07-28']],
+    ['client backcompat', ['--suite', 'backcompat']],
+  ]) {
+    test(`are passed whole: ${name}`, { timeout: kDeadline }, async () => {
+      const client = path.join(path.dirname(program), 'sluice-conformance-client');
+      const { status, output } = await run(kNewest, 'client', '--command', client, ...args);
       assert.equal(status, 0, output);
       assert.deepEqual(passed(output), golden[name]);
     });

@@ -1,13 +1,20 @@
 #pragma once
 
-#include <chrono>
+// How a client gets at a server that wants to be authorized (2026-07-28, Authorization).
+//
+//   sluice::Client client = sluice::connect("https://example.org/mcp", {
+//       .authorization = sluice::AuthorizationOptions{
+//           .token_file = "/home/me/.config/example/tokens.json",
+//           .on_prompt = [](const sluice::LoginPrompt& prompt) { open_browser(prompt.url); }}});
+
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
-#include "core/error.hpp"
+#include "sluice/detail/duration.hpp"
+#include "sluice/error.hpp"
 
 namespace sluice {
 
@@ -64,14 +71,15 @@ struct AuthorizationOptions {
   /// Where tokens are kept: a file of mode 0600. Empty: in memory.
   std::string token_file = {};
 
-  /// Shows the user what to do. Called on the loop, at most once for each login. Empty: there is no
+  /// Shows the user what to do. Called on the
+  /// client's loop, so it must not wait; at most once for each login. Empty: there is no
   /// user, and what needs one fails.
   std::function<void(const LoginPrompt&)> on_prompt = {};
   /// The redirect URI is http://HOST:PORT/callback. Some authorization servers take only
   /// "localhost" as the host. Port 0: any free one.
   std::string redirect_host = "127.0.0.1";
   std::uint16_t redirect_port = 0;
-  Duration login_timeout = std::chrono::minutes(5);
+  std::chrono::nanoseconds login_timeout = std::chrono::minutes(5);
 
   /// The token endpoint of the identity provider, and this client's registration with it
   /// (identity_assertion).
@@ -79,8 +87,8 @@ struct AuthorizationOptions {
   std::string idp_client_id = {};
   std::string idp_client_secret = {};  // empty: a public client
   /// The user's ID token (identity_assertion), or the workload's JWT (workload_identity). Called on
-  /// the loop each time one is needed.
-  std::function<Result<std::string>()> assertion = {};
+  /// the client's loop each time one is needed, so it must not wait.
+  std::function<std::expected<std::string, Error>()> assertion = {};
 };
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "login.hpp"
 #include "sluice/client.hpp"
 
 namespace {
@@ -85,6 +86,7 @@ void run(Client& client, const std::string& scenario, const json::object& contex
   }
   if (scenario == "json-schema-2020-12-preservation") return echo_schema(client);
   list_tools(client);
+  if (scenario.starts_with("auth/")) call(client, "test-tool");
 }
 
 }  // namespace
@@ -118,6 +120,7 @@ int main(int count, char** arguments) {
     if (const std::string text = variable("MCP_CONFORMANCE_CONTEXT"); !text.empty()) {
       context = boost::json::parse(text).as_object();
     }
+    options.authorization = authorization_of(scenario, context);
     Client client = sluice::connect(arguments[1], options);
     run(client, scenario, context);
     return 0;
