@@ -122,4 +122,8 @@ void serve(sluice::Server& server, sluice::Client client) {
 void ask() {
 #include "client-4.inc"
 }
+void open_in_browser(const std::string& url);
+void log_in() {
+#include "client-5.inc"
+}
 }  // namespace client_of_servers
