@@ -404,17 +404,15 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   initialize.reply->reply(200, kJson,
                           answer(3, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
                           std::span(&id, 1));
-  std::vector<std::string> bodies;
-  for (int i = 0; i < 2; ++i) {
-    Asked each = next();
-    EXPECT_EQ(each.session, "s-2");
-    bodies.push_back(each.body);
-    if (each.body.find("tools/call") != std::string::npos) {
-      each.reply->reply(200, kJson, answer(4, "{}"));
-    } else {
-      each.reply->reply(202, {}, {});
-    }
-  }
+  Asked initialized = next();
+  EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+  initialized.reply->reply(202, {}, {});
+  Asked stream = next();
+  EXPECT_EQ(stream.method, "GET");
+  Asked again = next();
+  EXPECT_THAT(again.body, HasSubstr("tools/call"));
+  for (const Asked* each : {&initialized, &stream, &again}) EXPECT_EQ(each->session, "s-2");
+  again.reply->reply(200, kJson, answer(4, "{}"));
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("{}"));
 }
