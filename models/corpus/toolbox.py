@@ -129,6 +129,8 @@ class Request:
     arguments: dict
     verb: str = ""
     thing: str = ""
+    entry: object = None  # of the catalogue, and the kinds of its parameters, if it is natural
+    kinds: object = None
 
 
 def word(source, words):

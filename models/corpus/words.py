@@ -78,6 +78,18 @@ Bangkok Amsterdam Rotterdam Brussels Antwerp Edinburgh Glasgow Manchester Oxford
 France Germany Spain Italy Japan China India Brazil Canada Norway Kenya Egypt Peru Mexico Poland""".split()
 
 
+UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen""".split()
+TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def number_words(number):
+    """The number below a hundred in words."""
+    if number < 20:
+        return UNITS[number]
+    return TENS[number // 10] + (f"-{UNITS[number % 10]}" if number % 10 else "")
+
+
 def third_person(verb):
     """What he, she or it does."""
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
