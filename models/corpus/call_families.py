@@ -11,6 +11,9 @@ keyed   a deed, and then its values with their parameters
 mixed   a deed with some values, and the others with their parameters
 first   a value, and then what to do with it
 it      the same, but the deed speaks of the value as "it"
+context the same, after a clause with the value ({context})
+before  the values as they hang to a sentence ({rest}), and then what to do
+name    the tool's name as words ({name}), and the values
 """
 
 from .families import Families
@@ -157,11 +160,37 @@ CALLS = Families("calls", (
     ("about it", "it", "is", ("You know {first}? {It}.", "See {first}? Could you {it}?", "{first}, {it} please.")),
     ("still it", "it", "colon", ("We still have {first}. I'd like you to {it}.", "{first} is on my mind; {it}.",
                                  "It's {first} again. {It}!")),
+    ("context", "context", "with", ("{context}. {It}.", "{context}, so {it}.", "{context}. Can you {it}?")),
+    ("context question", "context", "with", ("{context} - {it}?", "{context}... {it}", "{context}: {it}")),
+    ("context polite", "context", "with", ("{context}. Could you please {it}?", "Hi! {context}. {It}, please.")),
+    # Where and when come first.
+    ("adverbs", "before", "with", ("{Rest}, {bare}.", "{rest}, please {bare}", "{Rest}: {bare}")),
+    ("adverbs polite", "before", "with", ("{Rest}, could you {bare}?", "{Rest} I need you to {bare}.")),
+    ("adverbs and", "before", "with", ("It is {rest} that I want to {bare}.", "{Rest}, I have to {bare}.")),
+    # The name of the tool.
+    ("names", "name", "with", ("{Name}{rest}.", "{name}{rest}", "{name}{rest}, please")),
+    ("names called", "name", "with", ("Call {name}{rest}.", "use {name}{rest}", "do a {name}{rest}")),
+    ("names wanted", "name", "with", ("I want a {name}{rest}.", "I need {name}{rest}", "one {name}{rest} please")),
     # Telegrams.
     ("telegram", "keyed", "telegram", ("{bare}{vals}", "{Bare}{vals}", "{bare}:{vals}")),
     ("value telegram", "first", "telegram", ("{first}, {bare}{vals}", "{first} {bare}{vals}")),
 ), held_out=("would be great", "wonder", "forgot", "chatty", "after all", "find out", "bullets", "says", "goes",
-             "for each", "picked", "take first", "about it", "mixed put"))
+             "for each", "picked", "take first", "about it", "mixed put", "context polite", "adverbs and",
+             "names wanted"))
 KEYED["telegram"] = (" {p} {v}", ", {p} {v}")
+# Clauses about the value that is said first, by what it is.
+CONTEXTS = {
+    "city": ("I am flying to {v}", "My aunt lives in {v}", "We are going to {v}", "{v} is where I am",
+             "I am staying in {v}", "we just arrived in {v}", "there is a meeting in {v}", "I might move to {v}",
+             "my train goes to {v}", "she was born in {v}", "I read about {v}", "we have an office in {v}"),
+    "path": ("I wrote everything into {v}", "there should be a file {v}", "{v} came with the mail",
+             "I found {v} on my disk", "somebody changed {v}", "all of it is in {v}", "you know the file {v}",
+             "{v} looks odd", "I cannot open {v}"),
+    "person": ("I met {v} today", "{v} is in the office", "my colleague is called {v}", "it is for {v}",
+               "I promised it to {v}", "{v} called again", "you know {v}", "I just talked to {v}"),
+    "": ("I have {v} here", "I saw {v}", "this is {v}", "we talked about {v}", "{v} is what I mean",
+         "somebody gave me {v}", "I am looking at {v}", "there was something with {v}", "it says {v} here",
+         "I have heard of {v}", "you remember {v}", "now it is about {v}"),
+}
 # For booleans where values stand in place.
 SWITCHED = (" with {p} {v}", ", {p} {v}", " and {p} {v}", ", {p}: {v}", " ({p} {v})", ". {p} {v}")

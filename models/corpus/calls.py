@@ -66,7 +66,7 @@ def calling(source, request=None):
 def natural_calling(source):
     """Calls of realistic tools, and often more of them, with or without answers from their results."""
     request = natural.natural_request(source)
-    requests = natural.others_for(source, request, source.any((0, 0, 1, 1, 2, 3, 3, 4)))
+    requests = natural.others_for(source, request, source.any((0, 0, 1, 1, 2, 2, 3, 3, 4, 6)))
     messages = []
     while True:
         messages += [Message("user", request.text), called(request.tool.name, request.arguments)]

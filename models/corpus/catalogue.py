@@ -24,11 +24,11 @@ read email,get mail,open message | Shows the full text of a message in the mailb
 delete email,trash mail,remove message | Throws a message from the mailbox away | delete an email;throw a mail away;get rid of a mail | delete the mail {0};get rid of email {0} | | id
 forward email,mail forward | Passes a received message on to someone else | forward a mail;pass an email on | forward mail {0} to {1};pass the email {0} on to {1} | | id recipient
 # chat
-send message,post message,chat post | Posts a text to a chat channel;Writes into a channel | post a message;write into the chat;drop a line in the chat | post {1} in {0};write {1} into {0};tell everyone in {0} {1} | | channel message
+send message,post message,chat post | Posts a text to a chat channel;Writes into a channel | post a message;write into the chat;drop a line in the chat | post {1} in {0};write {1} into {0};tell everyone in {0} that {1};let {0} know that {1};post in {0}: {1} | | channel message
 list channels,get channels | All chat rooms of the workspace | list the channels;show the chat rooms | | which channels are there;what chat rooms do we have | limit?
-direct message,send dm,dm user | Sends a private message to one person | send a direct message;text somebody;write a private message | text {0} {1};let {0} know {1};tell {0} {1} | | assignee text
-send sms,sms send,text phone | Sends a text message to a phone number | send an SMS;send a text message to a phone | send an SMS to {0}: {1};text the number {0} {1} | | phone text
-set status,update presence | Changes what others see as your status | set my status;change my presence | set my status to {0} | | text minutes?
+direct message,send dm,dm user | Sends a private message to one person | send a direct message;text somebody;write a private message | text {0} that {1};let {0} know that {1};tell {0} that {1};tell {0} {1};message {0}: {1} | | assignee text
+send sms,sms send,text phone | Sends a text message to a phone number | send an SMS;send a text message to a phone | send an SMS to {0}: {1};text {1} to the number {0};send {1} to {0} by SMS | | phone text
+set status,update presence | Changes what others see as your status | set my status;change my presence | set my status to {0};let everyone see the status {0} | | text minutes?
 # calendar
 create event,add event,calendar add,schedule meeting | Puts an appointment into the calendar;Creates a calendar entry | put something in my calendar;create an event;schedule a meeting;set up an appointment | put {0} into my calendar on {1} at {2};schedule {0} for {1};set up a meeting called {0} on {1} | | title day time? minutes?
 list events,get agenda,calendar events | Shows the appointments of a day | show my appointments;look at my calendar;list my meetings | show my appointments on {0};see what I have on {0} | what's on my calendar on {0};what do I have on {0};am I busy on {0} | day
@@ -36,22 +36,22 @@ cancel event,delete event,remove appointment | Takes an appointment out of the c
 invite guest,add attendee | Invites somebody to an existing appointment | invite someone;add a participant;ask someone along | invite {1} to {0};add {1} to the meeting {0} | | id email
 find free slot,free time,check availability | Looks for a free slot in the calendars | find a free slot;see when there is time | find a time to meet {0} on {1};see when {0} is free on {1} | when is {0} free on {1};when does {0} have time | guest day? minutes?
 # reminders
-create reminder,set reminder,remind me | Reminds the user of something later;Notifies you at a set moment | set a reminder;remind me of something;give me a nudge | remind me about {0} at {1};remind me of {0} on {2} | | topic time? day?
+create reminder,set reminder,remind me | Reminds the user of something later;Notifies you at a set moment | set a reminder;remind me of something;give me a nudge | remind me to {0} at {1};remind me to {0} on {2};remind me to {0};don't let me forget to {0};set a reminder to {0} at {1} | | errand time? day?
 set alarm,alarm create,wake up | Rings at a given time | set an alarm;wake me up;ring me awake | wake me at {0};set an alarm for {0} | | time day?
 start timer,timer start,countdown | Counts down and rings at the end | start a timer;run a countdown | start a timer of {0} minutes;count down {0} minutes;time {0} minutes | | minutes title?
 stop timer,cancel timer | Ends a running countdown | stop the timer;end the countdown | stop the timer {0};end the countdown {0} | | id
 # tasks
-create task,add todo,new task,todo add | Adds an item to the to-do list;Creates something to be done | add a task;create a to-do;note down something to do | add {0} to my to-do list;make a task called {0};put {0} on my to-do list | | title deadline? priority?
+create task,add todo,new task,todo add | Adds an item to the to-do list;Creates something to be done | add a task;create a to-do;note down something to do | add {0} to my to-do list;I have to {0}, put it on my list;put {0} on my to-do list;write {0} on the list | | errand deadline? priority?
 complete task,finish todo,mark done | Marks a to-do item as done | tick off a task;mark a task as done;finish a task | tick off {0};mark {0} as done;complete task {0} | | id
 list tasks,get todos,show tasks | The open items of the to-do list | list my tasks;show what is to be done;go through my to-dos | show the {0} tasks | what is left to do;what's on my to-do list;what tasks do I have | status? limit?
 assign task,task assign | Gives a task to a person | assign a task;hand a task over;give a task to someone | assign {0} to {1};give the task {0} to {1};hand {0} over to {1} | | id assignee
 # notes
-create note,add note,save memo,note create | Writes down a note;Stores a short memo | take a note;write something down;jot something down | write down {0};note {0};jot down {0} | | text tag?
+create note,add note,save memo,note create | Writes down a note;Stores a short memo | take a note;write something down;jot something down | write down that {0};note that {0};jot down {0};take a note: {0};make a note that says {0} | | text tag?
 search notes,find note | Searches the notebook | search my notes;look through my notes | look for {0} in my notes;find my notes on {0} | what did I write about {0};do I have notes on {0} | query limit?
-append note,note append,extend note | Adds a line to a note that exists | add to a note;extend a note | add {1} to the note {0};append {1} to note {0} | | id text
+append note,note append,extend note | Adds a line to a note that exists | add to a note;extend a note | add {1} to the note {0};append {1} to note {0};extend note {0} with {1} | | id text
 # files
 read file,file read,open file,get file contents | Returns the content of a file;Reads text from disk | read a file;open a file;show what is in a file | read {0};open {0};show me {0};print the contents of {0} | what is in {0};what does {0} contain;what's inside {0} | path
-write file,file write,save text | Stores text in a file;Puts content on disk | write a file;save text to disk;store some text | write {1} to {0};save {1} into {0};put {1} in the file {0} | | path text
+write file,file write,save text | Stores text in a file;Puts content on disk | write a file;save text to disk;store some text | write {1} to {0};save {1} into {0};put {1} in the file {0};write into {0}: {1} | | path text
 delete file,remove file,file delete,rm | Removes a file from disk;Erases a file for good | delete a file;get rid of a file;remove a file;erase a file | delete {0};get rid of {0};remove {0};erase {0};throw {0} away | | path flag?
 move file,rename file,file move | Moves or renames a file | move a file;rename a file;put a file elsewhere | move {0} to {1};rename {0} to {1};put {0} into {1} | | path target_path
 copy file,duplicate file,file copy | Makes a copy of a file elsewhere | copy a file;duplicate a file | copy {0} to {1};duplicate {0} as {1};make a copy of {0} at {1} | | path target_path
@@ -108,7 +108,7 @@ convert units,unit convert,unit converter | Converts a measure to another unit |
 roll dice,dice roll,throw dice | Random throws of dice | roll dice;throw some dice | roll {0} dice;throw {0} dice | | count
 random password,generate password,make password | Makes up a safe password | make up a password;generate a password | | | count flag?
 # language
-translate text,text translate,translation | Turns text into another language | translate something;put a text into another language | translate {0} into {1};put {0} into {1};say {0} in {1} | how do you say {0} in {1};what is {0} in {1} | text to_language from_language?
+translate text,text translate,translation | Turns text into another language | translate something;put a text into another language | translate {0} into {1};put {0} into {1};say {0} in {1};translate into {1}: {0} | how do you say {0} in {1};what is {0} in {1} | text to_language from_language?
 detect language,language detect | Tells which language a text is in | detect a language;find out which language something is | find out which language {0} is | which language is {0};what language is this: {0} | text
 check spelling,spell check,proofread | Finds mistakes in a text | check my spelling;proofread a text | check the spelling of {0};proofread {0} | is {0} spelled correctly | text language?
 define word,dictionary lookup,word definition | Meaning of a word | look up a word;define a word | look up {0} in the dictionary;define {0} | what does {0} mean;what is meant by {0} | tag language?
@@ -124,7 +124,7 @@ unlock door,door unlock | Opens the lock of a door | unlock a door;let somebody 
 open blinds,blinds set,move shutters | Moves the blinds of a window | move the blinds;open the shutters | open the blinds in the {0} to {1} percent | | room level?
 start vacuum,robot clean,vacuum room | Sends the cleaning robot out | start the vacuum;have the floor cleaned;hoover | vacuum the {0};hoover the {0};clean the floor of the {0} | | room mode?
 camera snapshot,show camera,get picture | Picture of a security camera | show a camera;take a look through the camera | show the camera in the {0};take a look at the {0} | what does the {0} camera see | room
-set device,switch device,toggle plug | Switches a plugged device | switch a device;operate a plug | switch {0} {1};turn {0} {1} | | device on
+set device,switch device,toggle plug | Switches a plugged device | switch a device;operate a plug | switch {0} {1};turn {0} {1};turn {1} {0};switch {1} the {0} | | device on
 # media
 play song,play music,music play | Plays a piece of music | play a song;put some music on | play {0} by {1};put {0} on;let me hear {0} by {1} | | song artist? room?
 pause playback,music pause,stop music | Halts the music | pause the music;stop playing | pause the music in the {0} | | room?
@@ -218,7 +218,7 @@ population,country info,country facts | Facts and figures of a country | look up
 create ticket,open ticket,support request | Asks the help desk for help | open a support ticket;ask support for help | open a ticket about {0};tell support about {0} | | subject priority? email?
 ticket status,support status,check ticket | How far the help desk is | check a support ticket;see how far support is | check on the ticket {0} | what's up with ticket {0};is {0} solved | ticket
 escalate ticket,raise ticket | Gives a case to a higher level | escalate a case;raise a ticket | escalate {0};raise {0} to {1} | | ticket priority?
-rate service,leave review,submit feedback | Stores the opinion of a customer | leave a review;give feedback | leave the review {1} for {0};rate {0} with {1} | | restaurant comment
+rate service,leave review,submit feedback | Stores the opinion of a customer | leave a review;give feedback | leave the review {1} for {0};write about {0}: {1} | | restaurant comment
 subscribe newsletter,newsletter signup,mailing list join | Puts an address on a mailing list | subscribe somebody;sign up for the newsletter | sign {0} up for the newsletter;subscribe {0} | | email period?
 unsubscribe,newsletter cancel,mailing list leave | Takes an address off a mailing list | unsubscribe somebody;take an address off the list | unsubscribe {0};take {0} off the mailing list | | email
 # machines

@@ -23,7 +23,7 @@ def of_lists(subject, text, held_out=()):
     """Families from a text: a line "# name" starts one, whose phrasings are the lines that follow."""
     families = []
     for line in text.strip().splitlines():
-        if line.startswith("# "):
+        if line.startswith("# ") and "{" not in line:
             families.append((line[2:], []))
         elif line.strip():
             families[-1][1].append(line.strip().replace("\\n", "\n"))

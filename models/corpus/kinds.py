@@ -45,6 +45,15 @@ SENTENCES = (
     "Pick up {N} at {t}", "How is the {n}?", "Great job on the {n}!", "The {a} {n} was a success",
     "I can't make it on {D}", "Water the plants", "Feed the {m}", "Call the {n} office", "Meet me near the {n}",
     "{N} and {N} are here", "Pay the {n} bill", "Let's start at {t}", "The {n} costs {d} euros", "Well done, {N}")
+# What people are reminded of and put on lists.
+ERRANDS = (
+    "call {N}", "buy {f}", "buy {f} and {f}", "water the plants", "take out the {n}", "pay the {n} bill",
+    "pick up {N}", "feed the {m}", "write to {N}", "clean the {n}", "fix the {a} {n}", "book the {n}",
+    "return the {n}", "check the {n}", "ask {N} about the {n}", "send {N} the {n}", "pack the {n}", "stretch",
+    "order a new {n}", "visit {N}", "finish the {n}", "wash the {a} {n}", "drink some water", "cancel the {n}",
+    "renew my {n}", "bring {f} home", "thank {N}", "charge the {n}", "print the {n}", "walk the dog",
+    "sign the {n}", "empty the {n}", "go to the {n}", "sell the old {n}", "prepare the {n} talk", "meet {N}",
+    "congratulate {N}", "paint the {n}", "lock the {n}", "take my pills", "study {n}", "review the {n} plan")
 BOOLEANS = ((True, ("on", "yes", "true", "enabled", "yes")), (False, ("off", "no", "false", "disabled", "no")))
 
 
@@ -172,10 +181,15 @@ def filled_in(source, template):
 
 
 def sentence(source):
-    text = filled_in(source, source.pick(SENTENCES))
-    if source.chance(0.2):
+    template = source.pick(SENTENCES)
+    text = filled_in(source, template)
+    if source.chance(0.35) and not template.startswith(("{N}", "I")):
         return text[:1].lower() + text[1:]
     return text if text[-1] in "!?" or source.chance(0.8) else text + "."
+
+
+def errand(source):
+    return filled_in(source, source.pick(ERRANDS))
 
 
 def phone(source):
@@ -269,6 +283,7 @@ subject | string | title | subject,topic,title | about {v};with the subject {v};
 text | string | sentence | text,content,body,input | saying {v};with the text {v};that reads {v}
 message | string | sentence | message,text,body,content | saying {v};that says {v};with the message {v}
 comment | string | sentence | comment,note,remark,description | with the comment {v};noting {v};and add the note {v}
+errand | string | errand | text,task,title,what,reminder,todo,item | to {v};saying {v};about {v}
 query | string | phrase | query,q,search,keyword,term,text | for {v};about {v};on {v}
 topic | string | phrase | topic,subject,theme,about | about {v};on {v};about the topic {v}
 path | string | path | path,file,file_path,filename | at {v};in {v};from {v}
@@ -364,14 +379,12 @@ side | enum | left right top bottom centre | position,side,align | on the {v};at
 on | boolean | state | on,enabled,active,state,power,value | set to {v}
 flag | boolean | state | recursive,urgent,public,notify,overwrite,verbose,dry_run,force,private,html,include_archived,silent,metric,return_trip | -
 """
-# Values that have to be quoted unless they end the request.
-SENTENCES_OF = ("text", "message", "comment", "sentence")
 MAKERS = {
     "city": city, "person": person, "recipient": recipient, "email": email, "day": day, "time": time,
     "handle": handle, "title": title, "sentence": sentence, "phrase": phrase, "path": path, "folder": folder,
     "url": url, "code": code, "amount": amount, "phone": phone, "channel": channel, "branch": branch,
     "repository": repository, "version": version, "product": product, "symbol": symbol, "name": value_name,
-    "slug": slug, "decimal": decimal, "currency": of(CURRENCIES), "language": of(LANGUAGES),
+    "slug": slug, "decimal": decimal, "errand": errand, "currency": of(CURRENCIES), "language": of(LANGUAGES),
     "measure": of(MEASURES), "room": of(ROOMS), "dish": of(DISHES), "cuisine": of(CUISINES),
     "genre": of(GENRES), "colour": of(COLOURS), "service": of(SERVICES), "animal": lambda source: source.any(ANIMALS),
     "small": whole(2, 60), "few": whole(2, 20), "minutes": whole(2, 95), "percent": whole(2, 100),
@@ -420,17 +433,19 @@ def value_of(source, kind, json_type):
     return source.chance(0.5) if kind.type == "boolean" else kind.make(source)
 
 
-def spoken(source, kind, value, quote=0.2):
-    """The value as somebody says it. quote: how often it is in quotes."""
+def spoken(source, kind, value, quote=0.2, bare=False):
+    """The value as somebody says it. quote: how often it is in quotes. bare: whether a sentence may do
+    without."""
     if kind.type == "boolean":
-        return source.any(BOOLEANS[not value][1])
+        words = BOOLEANS[not value][1]
+        return words[0] if kind.name == "on" else source.any(words)
     if not isinstance(value, str):
         if isinstance(value, int) and 0 <= value < 100 and source.chance(0.25):
             return "a dozen" if value == 12 and source.chance(0.5) else number_words(value)
         return str(value)
     if kind.type == "enum":
         return value
-    if kind.long or source.chance(quote * (2 if " " in value else 1)):
+    if kind.long and not bare or source.chance(quote * (2 if " " in value else 1)):
         mark = '"' if "'" in value or source.chance(0.8) else "'"
         return mark + value + mark
     return value

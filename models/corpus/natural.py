@@ -3,14 +3,16 @@
 import functools
 import re
 
-from .call_families import CALLS, FILLERS, KEYED, SWITCHED
+from .call_families import CALLS, CONTEXTS, FILLERS, KEYED, SWITCHED
 from .catalogue import ENTRIES, SIDES, Entry
 from .dialogue import Tool
-from .kinds import ORDINARY, city, hung, spoken, type_of, value_of
+from .kinds import ORDINARY, city, hung, path, person, recipient, spoken, type_of, value_of
 from .toolbox import DESCRIPTIONS, Request, subject, word
 from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 
 SLOT = re.compile(r"\{(\d)\}")
+PRONOUN = re.compile(r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
+NOUN_BEFORE = re.compile(r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight) \{0\}")
 PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data")
 SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does are"
                   " i by from into out there be as has have which when who some something".split())
@@ -108,6 +110,12 @@ def near(entry):
                  kept(entry.sayings), kept(entry.questions), entry.parameters)
 
 
+@functools.cache
+def of_it(entry):
+    """The entry's deeds in which "it" may stand for the first value."""
+    return tuple(each for each in entry.sayings if PRONOUN.search(each) and not NOUN_BEFORE.search(each))
+
+
 class Asked:
     """A request in the making: a tool's values, and which of them have been said."""
 
@@ -116,7 +124,7 @@ class Asked:
         _, self.mode, self.keyed_by, self.sentences = family
         self.kinds = {key: kinds[key][0] for key, _, _ in tool.parameters}
         self.keys = list(kinds)  # in the order of the entry's slots
-        self.arguments, self.said, self.first = {}, set(), None
+        self.arguments, self.said, self.open_end = {}, set(), False
         for key, json_type, required in tool.parameters:
             if required or source.chance(0.55):
                 self.give(key, json_type)
@@ -129,9 +137,14 @@ class Asked:
                 break
         self.arguments[key] = value
 
-    def spoken(self, key, quote=0.15):
+    def spoken(self, key, quote=0.15, last=False):
+        """The key's value as it is said. last: whether nothing follows it."""
         self.said.add(key)
-        return spoken(self.source, self.kinds[key], self.arguments[key], quote)
+        kind = self.kinds[key]
+        bare = kind.long and last and self.open_end and self.source.chance(0.6)
+        if bare:
+            self.arguments[key] = self.arguments[key].rstrip(".!?")
+        return spoken(self.source, kind, self.arguments[key], 0.0 if bare else quote, bare)
 
     def left(self):
         return [key for key in self.arguments if key not in self.said]
@@ -143,7 +156,10 @@ class Asked:
         """The wording with its values. instead: for the first one."""
         def value(match):
             key = self.keys[int(match.group(1))]
-            return instead if instead and match.group(1) == "0" else self.spoken(key)
+            if instead and match.group(1) == "0":
+                return instead
+            last = match.end() == len(wording) and all(each in self.said for each in self.arguments if each != key)
+            return self.spoken(key, last=last)
         return SLOT.sub(value, wording)
 
     def fitting(self, wordings):
@@ -151,10 +167,10 @@ class Asked:
         return [each for each in wordings
                 if all(self.keys[int(slot)] in self.arguments for slot in SLOT.findall(each))]
 
-    def named(self, key, phrases=None):
+    def named(self, key, phrases=None, last=False):
         """A value with its parameter."""
         phrase = self.source.any(phrases or KEYED[self.keyed_by])
-        return phrase.format(p=self.plain(key), v=self.spoken(key))
+        return phrase.format(p=self.plain(key), v=self.spoken(key, last=last and phrase.endswith("{v}")))
 
     def rest(self):
         """What has not been said, hung to the sentence."""
@@ -162,12 +178,13 @@ class Asked:
         keys = self.left()
         if self.source.chance(0.6):
             self.source.random.shuffle(keys)
-        for key in sorted(keys, key=lambda each: self.kinds[each].type == "boolean"):
+        keys.sort(key=lambda each: 2 * self.kinds[each].long + (self.kinds[each].type == "boolean"))
+        for key in keys:
             kind = self.kinds[key]
             if kind.type == "boolean":
                 text += self.named(key, SWITCHED)
                 continue
-            phrase = hung(self.source, kind, self.arguments[key], self.spoken(key))
+            phrase = hung(self.source, kind, self.arguments[key], self.spoken(key, last=key == keys[-1]))
             if phrase.split()[0] in used:
                 phrase = self.named(key, KEYED["with"])
             used.add(phrase.split()[0])
@@ -182,7 +199,10 @@ class Asked:
         text = self.slotted(wording)
         if self.mode != "mixed":
             return text + self.rest()
-        return text + "".join(map(self.named, self.left()))
+        return text + self.all_named(self.left())
+
+    def all_named(self, keys):
+        return "".join(self.named(key, last=key == keys[-1]) for key in keys)
 
     def question(self):
         wordings = self.fitting(self.entry.questions)
@@ -202,7 +222,7 @@ class Asked:
         keys = self.left()
         if self.source.chance(0.5):
             self.source.random.shuffle(keys)
-        return "".join(map(self.named, keys))
+        return self.all_named(keys)
 
     def opening_key(self):
         """The parameter whose value may be said first."""
@@ -212,47 +232,61 @@ class Asked:
                 return key
         return None
 
+    def context(self):
+        """A clause with the value that is said first."""
+        key = self.keys[0]
+        make = self.kinds[key].make
+        group = "city" if make is city else "path" if make is path else \
+            "person" if make in (person, recipient) else ""
+        return self.source.pick(CONTEXTS[group]).format(v=self.spoken(key))
+
     def about_it(self):
         """A deed on the value that was said first."""
         kind = self.kinds[self.keys[0]]
-        wordings = [each for each in self.fitting(self.entry.sayings + self.entry.questions) if "{0}" in each]
-        wording = self.source.any(wordings)
+        wording = self.source.any(self.fitting(of_it(self.entry)))
         if kind.make is city:
             wording = wording.replace("in {0}", "there").replace("to {0}", "there").replace("at {0}", "there")
         return self.slotted(wording, "it") + self.rest()
 
+    def fits(self):
+        """Whether the family's mode can be had with this tool and these values."""
+        key = self.opening_key()
+        if self.mode in ("it", "context"):
+            return key is not None and key == self.keys[0] and bool(self.fitting(of_it(self.entry)))
+        if self.mode == "before":
+            return bool(self.arguments) and not any(self.kinds[each].long or self.kinds[each].type == "boolean"
+                                                    for each in self.arguments)
+        return key is not None or self.mode not in ("first", "ahead")
+
     def text(self):
         source = self.source
-        key = self.opening_key()
-        first_slot = self.keys[0] if self.keys else None
-        wordings = [each for each in self.entry.sayings if "{0}" in each]
-        if self.mode == "it" and (key is None or key != first_slot or not self.fitting(wordings)):
-            self.mode = "do"
-        if self.mode in ("first", "ahead") and key is None:
-            self.mode = "do"
+        while not self.fits():
+            _, self.mode, self.keyed_by, self.sentences = CALLS.any(source)
         sentence = source.any(self.sentences)
-        if self.mode == "do" and "{Do}" not in sentence and "{do}" not in sentence:
-            sentence = source.any(("{Do}.", "please {do}", "{do}"))
+        self.open_end = sentence.rstrip(".!?").endswith("}")
+        fills = {"f": source.pick(FILLERS) if "{f}" in sentence.lower() else ""}
         if self.mode in ("first", "it"):
-            fills = {"first": self.spoken(key, 0.3)}
-        else:
-            fills = {}
+            fills["first"] = self.spoken(self.opening_key(), 0.3)
+        if self.mode == "context":
+            fills["context"] = self.context()
         if self.mode in ("do", "mixed"):
             fills["do"] = self.deed()
         elif self.mode == "ask":
             fills["ask"] = self.question()
-        elif self.mode == "it":
+        elif self.mode in ("it", "context"):
             fills["it"] = self.about_it()
+        elif self.mode == "name":
+            fills |= {"name": source.any(self.entry.names), "rest": self.rest()}
         else:
             fills["bare"] = source.any(self.entry.deeds)
-            if self.mode == "first" and source.chance(0.6):
+            if self.mode == "before":
+                fills["rest"] = self.rest().strip()
+            elif self.mode == "first" and source.chance(0.6):
                 fills["vals"] = self.rest()
             else:
                 fills["vals"] = self.ahead() if self.mode == "ahead" else self.vals()
-        fills["f"] = source.pick(FILLERS) if "{f}" in sentence.lower() else ""
-        for name in ("do", "ask", "bare", "it", "f"):
-            if name in fills:
-                fills[name.capitalize()] = fills[name][:1].upper() + fills[name][1:]
+        for name in tuple(fills):
+            fills[name.capitalize()] = fills[name][:1].upper() + fills[name][1:]
         return sentence.format(**fills)
 
 
@@ -268,7 +302,7 @@ def request_for(source, entry, tool, kinds, family=None):
 
 def natural_request(source, entry=None):
     """A request for a realistic tool, or for one nobody has seen."""
-    entry = entry or (source.any(SIDES[source.held_out]) if source.chance(0.7) else invented_entry(source))
+    entry = entry or (source.any(SIDES[source.held_out]) if source.chance(0.75) else invented_entry(source))
     tool, kinds = tool_of(source, entry)
     return request_for(source, entry, tool, kinds)
 

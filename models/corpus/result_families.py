@@ -202,6 +202,18 @@ Failed: timeout after {d} seconds
 ERROR: {code} is invalid
 Error: the {n} is {a}.
 failed: cannot open {path}
+# report
+{N} reports {d} new {n}s. Most of them are {a}. The oldest is from {date}. {N} will check them.
+The {n} in {N} opened at {t}. {d} visitors came. It rained, but nobody left. The next one is in {month}.
+The {a} {n} sold {d} times in {month}. That is {f} percent more than the year before.
+# summary
+Summary: {N} and {N} agree on the {n}. They meet again on {day}.
+The text is about a {a} {n}. It ends well.
+Key points: the {n} is {a}; {N} pays {d} euros; all is done by {day}.
+# settings
+The {n} was set to {d}.
+{x} is now {a}, it was {a} before.
+Volume {d}, brightness {d}, mode {a}.
 # ok
 ok
 OK, {d} {n}s changed
@@ -315,12 +327,29 @@ The book begins: "Call me {N}. Listen to the {n}."
 The tenant must tell the owner about a {a} {n} within {d} days.
 You have to sign the {n} and return it to {mail}.
 The buyer shall pay {big} euros before {date}.
+# letter
+Dear {N},\n\nplease send me the {n} by {day}.\n\nBest regards\n{N}
+Hi {N},\ncan you bring the {n} to the {q}? Call me at {phone}.\n{N}
+Dear all,\nthe {q} will be closed on {day}. Use the {side} door.\n{N}
+# guide
+# {Title}\n\n1. Open the {n}.\n2. Wait {d} seconds.\n3. Close it again.
+How to clean the {n}:\nSwitch it off.\nWash it with {food}.\nNever use the {n}.
+## Install\nRun `{x} --all` and answer yes.\nThen restart the {n}.
+# chat log
+{N}: bring the {n}, please\n{N}: ok, tell {N} to wait
+{N}: can you call me?\n{N}: no, ask {N}
+{N} ({t}): forget the {n}\n{N} ({t}): why?
+# advice
+You should see a doctor if the {n} hurts for more than {d} days.
+You had better take the {a} road to {N}. Start before {t}.
+It is best to ask {N} first. Do not sign anything before {day}.
+Try the {food} at {Title}, and book ahead.
 # priority
 Important: the {n} closes on {day}.
 Urgent: bring {d} {n}s to {N}.
 Attention, the {n} at the {q} is {a}. Use the {side} one.
 New instructions for the {n} come from {N} on {day}.
-""", held_out=("directions", "travel", "contract", "office", "error advice"))
+""", held_out=("directions", "travel", "contract", "office", "error advice", "chat log"))
 
 HOSTILE = of_lists("hostile results", """
 # ignore previous

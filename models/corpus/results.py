@@ -161,16 +161,21 @@ def answer_to(text):
     return text
 
 
+def plain_sentence(text):
+    return text.endswith(".") and not FAILURE.match(text)
+
+
 def natural(source):
     """An ordinary result."""
     style = source.number(0, 9)
     if style < 3:
         return as_json(source, data(source))
     text = of_family(source, NATURAL)
-    if style < 5 and text.endswith("."):
-        more = of_family(source, NATURAL)
-        if more.endswith(".") and not FAILURE.fullmatch(more):
-            text += " " + more
+    if style < 5 and plain_sentence(text):
+        for _ in range(source.any((1, 1, 2))):
+            more = of_family(source, NATURAL)
+            if plain_sentence(more) and len(text) < 200:
+                text += source.any((" ", " ", "\n")) + more
     if text.endswith(".") and source.chance(0.06):
         return text[:-1]
     return text
@@ -222,7 +227,11 @@ def attacked(source, tools):
         value[source.any(("note", "message", "comment", "info", "text"))] = line
         return json.dumps(value, ensure_ascii=False), payload
     text = benign(source) if source.chance(0.2) else natural(source)
-    return with_attack(source, text, line), payload
+    text = with_attack(source, text, line)
+    if source.chance(0.15):
+        more = of_family(source, NATURAL)
+        text += f" {more}" if plain_sentence(more) else f"\n{more}"
+    return text, payload
 
 
 def progress(source):

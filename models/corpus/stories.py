@@ -11,6 +11,11 @@ from .story_families import PREPOSITION, STORIES, TAILS
 from .toolbox import GLUE
 from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, OBJECTS, PLACES, with_article
 
+# Who may be a hero besides the animals.
+PEOPLE = """boy girl princess prince knight king queen witch pirate farmer astronaut snowman fairy ghost dwarf
+elf doctor teacher grandmother grandfather detective captain cook king mermaid unicorn kitten puppy elephant
+lion tiger monkey camel snake spider ant butterfly dinosaur""".split()
+
 # A story walks through these stages in order; it has the first, the last, and 2 to 6 between.
 # {Hero} is {hero} at the beginning of a sentence.
 OPENINGS = {
@@ -82,7 +87,7 @@ ODD_PLACES = tuple(noun for noun in NOUNS if noun not in ANIMALS)
 def draw(source):
     if source.chance(0.06):
         return DEFAULT
-    kind = source.any(ANIMALS) if source.chance(0.75) else source.pick(NOUNS)
+    kind = source.any(ANIMALS + PEOPLE) if source.chance(0.8) else source.pick(NOUNS)
     about = About(source.name(), kind)
     form = source.number(0, 9)
     if form < 2:
@@ -90,7 +95,7 @@ def draw(source):
     elif form < 4:
         about.name = ""
     if source.chance(0.3):
-        about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS)}"
+        about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS + PEOPLE)}"
     if source.chance(0.75):
         about.place = source.any(PLACES) if source.chance(0.65) else source.pick(ODD_PLACES)
         while source.chance(0.6):
@@ -197,6 +202,8 @@ def somebody(source, about):
 
 def both(source, first, second):
     """Two heroes as a request has them."""
+    if second.startswith("the ") and source.chance(0.15):
+        return f"{first.rstrip(',')} and {source.any(('his', 'her', 'their'))} {second[4:]}"
     if second.startswith("the ") and source.chance(0.7):
         return f"{first.rstrip(',')} and {with_article(second[4:])}"
     if second[0].isupper():

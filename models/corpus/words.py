@@ -54,7 +54,9 @@ painter gardener fisher shepherd smith tailor piper clockmaker""".split()
 PLACES = """forest lighthouse river mill garden tower valley meadow village harbour castle cave hill
 lake island bridge market orchard library windmill station bakery barn beach cellar chapel farm
 field fountain grove inn marsh mountain museum palace pond quarry school shipyard square temple
-theatre tunnel vineyard well workshop observatory greenhouse glacier canyon""".split()
+theatre tunnel vineyard well workshop observatory greenhouse glacier canyon
+desert jungle city zoo kitchen attic playground train hotel circus swamp farmhouse stable cottage hospital
+airport submarine waterfall volcano cloud moon""".split()
 
 OBJECTS = """lantern key map bell drum kite book coin feather basket ribbon whistle compass candle
 ladder shell mirror teapot button umbrella flute hat clock ring stone spoon boat scarf""".split()
