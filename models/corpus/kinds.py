@@ -45,6 +45,7 @@ SENTENCES = (
     "Pick up {N} at {t}", "How is the {n}?", "Great job on the {n}!", "The {a} {n} was a success",
     "I can't make it on {D}", "Water the plants", "Feed the {m}", "Call the {n} office", "Meet me near the {n}",
     "{N} and {N} are here", "Pay the {n} bill", "Let's start at {t}", "The {n} costs {d} euros", "Well done, {N}")
+QUOTES = (('"', '"'), ("'", "'"), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"))
 # What people are reminded of and put on lists.
 ERRANDS = (
     "call {N}", "buy {f}", "buy {f} and {f}", "water the plants", "take out the {n}", "pay the {n} bill",
@@ -296,7 +297,7 @@ id | string | code | id,identifier,ref,number,code | with the id {v};number {v};
 order | string | code | order_id,order,order_number | for the order {v};with the order number {v}
 ticket | string | code | ticket_id,issue,ticket,issue_key | for the ticket {v};in {v}
 amount | number | amount | amount,value,sum,total | of {v};over {v};worth {v}
-price | number | amount | price,cost,max_price,budget | for {v};at a price of {v};under {v}
+price | number | amount | price,cost,max_price,budget | for {v};at a price of {v};under {v};under ${v}
 currency | string | currency | currency,unit,in_currency | in {v};shown in {v}
 from_currency | string | currency | from,from_currency,source,base | from {v};out of {v}
 to_currency | string | currency | to,to_currency,target,quote | to {v};into {v};in {v}
@@ -444,10 +445,12 @@ def spoken(source, kind, value, quote=0.2, bare=False):
             return "a dozen" if value == 12 and source.chance(0.5) else number_words(value)
         return str(value)
     if kind.type == "enum":
-        return value
+        style = source.number(0, 9)
+        return value.upper() if style == 0 or style < 4 and kind.name == "format" else \
+            value.capitalize() if style == 9 else value
     if kind.long and not bare or source.chance(quote * (2 if " " in value else 1)):
-        mark = '"' if "'" in value or source.chance(0.8) else "'"
-        return mark + value + mark
+        left, right = QUOTES[0] if "'" in value or source.chance(0.7) else source.any(QUOTES)
+        return left + value + right
     return value
 
 

@@ -12,7 +12,10 @@ from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 
 SLOT = re.compile(r"\{(\d)\}")
 PRONOUN = re.compile(r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
-NOUN_BEFORE = re.compile(r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight) \{0\}")
+NOUN_BEFORE = re.compile(
+    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|number|item|list|film|movie"
+    r"|playlist|sensor|pump|podcast|note|file|page|key|table|book|issue|directory|folder|branch|status|event"
+    r"|appointment|timer|countdown|called|titled|doc|check|message|wake me at|to|I have to|forget to) \{0\}")
 PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data")
 SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does are"
                   " i by from into out there be as has have which when who some something".split())
@@ -252,7 +255,8 @@ class Asked:
         """Whether the family's mode can be had with this tool and these values."""
         key = self.opening_key()
         if self.mode in ("it", "context"):
-            return key is not None and key == self.keys[0] and bool(self.fitting(of_it(self.entry)))
+            return key is not None and key == self.keys[0] and self.kinds[key].name != "errand" \
+                and bool(self.fitting(of_it(self.entry)))
         if self.mode == "before":
             return bool(self.arguments) and not any(self.kinds[each].long or self.kinds[each].type == "boolean"
                                                     for each in self.arguments)

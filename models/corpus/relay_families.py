@@ -88,7 +88,63 @@ task: stream {c} {things}; result: the {L} one
 # quick
 quick, {c} {things}! And the {L} number
 {c} {things}, {L} one, thanks
+# ends with
+last: stream {c} {things}. What does it end with?
+first: stream {c} {things}. What does it begin with?
+last: {c} {things} - how do they end?
+# final
+last: fetch {c} {things} and give me the final one
+first: fetch {c} {things} and give me the initial one
+last: what is the final value of {c} {things}?
+# at the end
+last: {c} {things}: what stands at the end?
+first: {c} {things}: what stands at the beginning?
+last: read out {c} {things} and stop at the end, I want that one
+# most recent
+last: get {c} {things} and tell me the most recent one
+first: get {c} {things} and tell me the earliest one
+last: which of {c} {things} came in most recently?
 # like
 I'd like {c} {things} and afterwards the {L} of them
 I would like to hear the {L} number of {c} {things}
-""", held_out=("which number", "wait", "take", "my friend"))
+""", held_out=("which number", "wait", "take", "my friend", "at the end"))
+
+# What may follow a request for any tool that turns out to stream numbers.
+ENDINGS = of_lists("endings", """
+# tell
+Tell me the {L} number.
+Then tell me the {L} value
+Tell me the {L} one it gives
+# which
+Which number comes {L}?
+Which value was the {L} one?
+# what
+What is the {L} number?
+What's the {L} value it prints?
+# only
+I only need the {L} number
+Only the {L} value matters
+# report
+Report the {L} number to me
+Report just the {L} one
+# give
+Give me the {L} number at the end
+And give me the {L} value, please
+# final
+last: What does it end with?
+first: What does it begin with?
+last: I need the final value
+first: I need the initial value
+# know
+I want to know the {L} reading
+Let me know the {L} number
+# say
+Say the {L} number when it is done
+Say which one was {L}
+# note
+Note the {L} number for me
+# interest
+The {L} number is what interests me
+# name
+Name the {L} value
+""", held_out=("which", "report"))

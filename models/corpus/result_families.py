@@ -513,6 +513,14 @@ pressure {f} bar
 passed {N}
 arrived in {N}
 {code} left {N}
+# numbers
+{d}
+{f}
+-{d}
+# sensors
+{x}: {f} C
+level {d} of {big}
+now at {d} km
 # cooking
 stirring the {food}
 oven at {d} degrees

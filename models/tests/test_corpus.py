@@ -30,9 +30,9 @@ def reference(message):
 
 
 FAMILIES = (call_families.CALLS, story_families.STORIES, number_families.COUNTING, number_families.ADDING,
-            relay_families.STREAMS, result_families.NATURAL, result_families.BENIGN, result_families.HOSTILE,
+            relay_families.STREAMS, relay_families.ENDINGS, result_families.NATURAL, result_families.BENIGN, result_families.HOSTILE,
             result_families.PROGRESS)
-LEAST = {"calls": 36, "stories": 24, "counting": 18, "adding": 18, "streams": 24, "natural results": 36,
+LEAST = {"calls": 36, "stories": 24, "counting": 18, "adding": 18, "streams": 24, "endings": 12, "natural results": 36,
          "benign results": 18, "hostile results": 18, "progress": 10}
 
 
