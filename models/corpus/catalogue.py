@@ -18,7 +18,7 @@ air quality,get air quality,pollution index | Pollution and particle levels at a
 sun times,get sunrise,sunrise sunset | When the sun rises and sets | look up sunrise and sunset;find out when the sun goes down | find out when the sun sets in {0} on {1} | when does the sun rise in {0};when does it get dark in {0} | city day?
 tide table,get tides | High and low water at a harbour | look up the tides;see when high water is | see when high water is in {0} | when is high tide in {0} | city day?
 # mail
-send email,email send,compose mail | Sends an e-mail message;Delivers electronic mail to somebody | send an email;write a mail;mail something;shoot off an email | send an email to {0} about {1};email {0} about {1};write to {0} with the subject {1} | | recipient subject message?
+send email,email send,compose mail | Sends an e-mail message;Delivers electronic mail to somebody | send an email;write a mail;mail something;shoot off an email | send an email to {0} about {1};send {0} a mail about {1};email {0} about {1};write to {0} with the subject {1} | | recipient subject message?
 search email,find mail,inbox search | Looks through the inbox;Finds messages in the mailbox | search my inbox;look through my mail;find an email | look for mails about {0};go through my inbox for {0} | which emails mention {0};did I get a mail about {0} | query sender? limit?
 read email,get mail,open message | Shows the full text of a message in the mailbox | open an email;show me a mail;read out a mail | open the mail {0};show me email {0} | what does the mail {0} say | id
 delete email,trash mail,remove message | Throws a message from the mailbox away | delete an email;throw a mail away;get rid of a mail | delete the mail {0};get rid of email {0} | | id
@@ -30,13 +30,13 @@ direct message,send dm,dm user | Sends a private message to one person | send a 
 send sms,sms send,text phone | Sends a text message to a phone number | send an SMS;send a text message to a phone | send an SMS to {0}: {1};text {1} to the number {0};send {1} to {0} by SMS | | phone text
 set status,update presence | Changes what others see as your status | set my status;change my presence | set my status to {0};let everyone see the status {0} | | text minutes?
 # calendar
-create event,add event,calendar add,schedule meeting | Puts an appointment into the calendar;Creates a calendar entry | put something in my calendar;create an event;schedule a meeting;set up an appointment | put {0} into my calendar on {1} at {2};schedule {0} for {1};set up a meeting called {0} on {1} | | title day time? minutes?
+create event,add event,calendar add,schedule meeting | Puts an appointment into the calendar;Creates a calendar entry | put something in my calendar;create an event;schedule a meeting;set up an appointment | put {0} into my calendar on {1} at {2};on {1} at {2} I have {0}, put it down;schedule {0} for {1};set up a meeting called {0} on {1} | | title day time? minutes?
 list events,get agenda,calendar events | Shows the appointments of a day | show my appointments;look at my calendar;list my meetings | show my appointments on {0};see what I have on {0} | what's on my calendar on {0};what do I have on {0};am I busy on {0} | day
 cancel event,delete event,remove appointment | Takes an appointment out of the calendar | cancel an appointment;call off a meeting;drop an event | cancel the appointment {0};call off {0};drop event {0} | | id
 invite guest,add attendee | Invites somebody to an existing appointment | invite someone;add a participant;ask someone along | invite {1} to {0};add {1} to the meeting {0} | | id email
 find free slot,free time,check availability | Looks for a free slot in the calendars | find a free slot;see when there is time | find a time to meet {0} on {1};see when {0} is free on {1} | when is {0} free on {1};when does {0} have time | guest day? minutes?
 # reminders
-create reminder,set reminder,remind me | Reminds the user of something later;Notifies you at a set moment | set a reminder;remind me of something;give me a nudge | remind me to {0} at {1};remind me to {0} on {2};remind me to {0};don't let me forget to {0};set a reminder to {0} at {1} | | errand time? day?
+create reminder,set reminder,remind me | Reminds the user of something later;Notifies you at a set moment | set a reminder;remind me of something;give me a nudge | remind me to {0} at {1};remind me to {0} on {2};remind me to {0};remind me at {1} to {0};remind me {2} to {0};nudge me at {1} to {0};set a reminder to {0} at {1} | | errand time? day?
 set alarm,alarm create,wake up | Rings at a given time | set an alarm;wake me up;ring me awake | wake me at {0};set an alarm for {0} | | time day?
 start timer,timer start,countdown | Counts down and rings at the end | start a timer;run a countdown | start a timer of {0} minutes;count down {0} minutes;time {0} minutes | | minutes title?
 stop timer,cancel timer | Ends a running countdown | stop the timer;end the countdown | stop the timer {0};end the countdown {0} | | id
@@ -50,9 +50,9 @@ create note,add note,save memo,note create | Writes down a note;Stores a short m
 search notes,find note | Searches the notebook | search my notes;look through my notes | look for {0} in my notes;find my notes on {0} | what did I write about {0};do I have notes on {0} | query limit?
 append note,note append,extend note | Adds a line to a note that exists | add to a note;extend a note | add {1} to the note {0};append {1} to note {0};extend note {0} with {1} | | id text
 # files
-read file,file read,open file,get file contents | Returns the content of a file;Reads text from disk | read a file;open a file;show what is in a file | read {0};open {0};show me {0};print the contents of {0} | what is in {0};what does {0} contain;what's inside {0} | path
+read file,file read,open file,get file contents | Returns the content of a file;Reads text from disk | read a file;open a file;show what is in a file | read {0};open {0};open the file {0};show me {0};print the contents of {0} | what is in {0};what does {0} contain;what's inside {0} | path
 write file,file write,save text | Stores text in a file;Puts content on disk | write a file;save text to disk;store some text | write {1} to {0};save {1} into {0};put {1} in the file {0};write into {0}: {1} | | path text
-delete file,remove file,file delete,rm | Removes a file from disk;Erases a file for good | delete a file;get rid of a file;remove a file;erase a file | delete {0};get rid of {0};remove {0};erase {0};throw {0} away | | path flag?
+delete file,remove file,file delete,rm | Removes a file from disk;Erases a file for good | delete a file;get rid of a file;remove a file;erase a file | delete {0};delete the file {0};get rid of {0};remove {0};erase {0};throw {0} away | | path flag?
 move file,rename file,file move | Moves or renames a file | move a file;rename a file;put a file elsewhere | move {0} to {1};rename {0} to {1};put {0} into {1} | | path target_path
 copy file,duplicate file,file copy | Makes a copy of a file elsewhere | copy a file;duplicate a file | copy {0} to {1};duplicate {0} as {1};make a copy of {0} at {1} | | path target_path
 list directory,ls,list files,directory list | The entries of a directory;Shows what is in a folder | list a folder;show a directory;see which files there are | list {0};show the files in {0};list everything in {0} | what files are in {0};what is in the folder {0};which files are under {0} | folder flag?
@@ -62,13 +62,13 @@ file info,stat file,get metadata | Size, owner and dates of a file | look up the
 compress files,zip folder,make archive | Packs a directory into an archive | pack a folder;zip something up;make an archive | zip {0} into {1};pack {0} as {1} | | folder target_path
 extract archive,unzip,unpack file | Unpacks an archive | unpack an archive;unzip something;extract files | unpack {0} to {1};unzip {0} into {1};extract {0} | | path target_folder?
 # web
-fetch page,http get,web fetch,download url | Downloads a page from the web;Retrieves the content behind a URL | fetch a page;download a page;open a website | fetch {0};download {0};get the page {0};load {0} | what does {0} say;what's on {0} | url seconds?
+fetch page,http get,web fetch,download url | Downloads a page from the web;Retrieves the content behind a URL | fetch a page;download a page;open a website | fetch {0};download {0};load the site {0};get the page {0};load {0} | what does {0} say;what's on {0} | url seconds?
 web search,search internet,google search | Searches the internet | search the web;look something up online;google something | search the web for {0};look up {0} online;google {0} | what can you find about {0} online | query limit? language?
 shorten link,url shorten | Makes a short link | shorten a link;make a link shorter | shorten {0};make {0} shorter | | url
 take screenshot,capture page,screenshot | Takes a picture of a web page | take a screenshot;capture a page | take a screenshot of {0};capture {0} | what does {0} look like | url width? height?
 check site,ping website,uptime check | Tells whether a website is reachable | check if a site is up;test a website | check if {0} is up;see whether {0} is online | is {0} up;is {0} down;can {0} be reached | url
 # travel
-search flights,find flights,flight search | Flights between two airports | find flights;look for a flight;search for planes | find flights from {0} to {1} on {2};look for a flight from {0} to {1} | which flights go from {0} to {1} on {2};are there flights from {0} to {1} | from_city to_city day?
+search flights,find flights,flight search | Flights between two airports | find flights;look for a flight;search for planes | find flights from {0} to {1} on {2};find a flight to {1} from {0};on {2} I fly from {0} to {1}, find me a plane;look for a flight from {0} to {1} | which flights go from {0} to {1} on {2};are there flights from {0} to {1} | from_city to_city day?
 flight status,get flight,track flight | Delay and gate of a flight | check a flight;see if a plane is on time | check on flight {0};see if {0} is on time | is flight {0} delayed;when does {0} land;is {0} on time | flight
 book hotel,reserve room,hotel booking | Reserves a room in a hotel | book a hotel;reserve a room;get me a place to sleep | book a hotel in {0} from {1} for {2} nights;get a room in {0} | | city start_day nights guests?
 train times,get departures,rail connections | Train connections between stations | look up trains;find a train;check the rail connections | find a train from {0} to {1} at {2};look up trains from {0} to {1} | when does the train from {0} to {1} leave;how do I get from {0} to {1} by train | from_city to_city time?
@@ -79,7 +79,7 @@ rent car,car rental | Hires a vehicle | rent a car;hire a car | rent a car in {0
 call taxi,order cab,ride request | Orders a ride to an address | call a taxi;order a cab;get me a ride | get a taxi from {0} to {1};order a cab to {1} from {0} | | from_city to_city time?
 # food
 find restaurants,restaurant search,places to eat | Places to eat near a location | find a restaurant;look for somewhere to eat;find a place for dinner | find {1} restaurants in {0};look for {1} food in {0} | where can I eat {1} food in {0};which restaurants are in {0} | city cuisine?
-book table,reserve table,restaurant booking | Reserves a table | book a table;reserve seats for dinner | book a table at {0} for {1} people;reserve a table for {1} at {0} | | restaurant guests day? time?
+book table,reserve table,restaurant booking | Reserves a table | book a table;reserve seats for dinner | book a table at {0} for {1} people;book a table for {1} at {0}, {3} on {2};reserve a table for {1} at {0} | | restaurant guests day? time?
 find recipe,recipe search,get recipe | Cooking instructions for a dish | find a recipe;look up how to cook something | find a recipe for {0};look up how to cook {0} | how do I cook {0};how is {0} made;what goes into {0} | dish guests?
 nutrition facts,get calories,food info | Calories and nutrients of a food | check the calories;look up nutrition facts | look up the calories of {0} | how many calories does {0} have;how healthy is {0} | food
 order food,delivery order,order meal | Orders a meal for delivery | order food;have a meal delivered;get a delivery | order {1} portions of {0};have {0} delivered | | dish quantity? address?
@@ -95,7 +95,7 @@ refund order,issue refund,refund | Gives money back for a purchase | refund an o
 check stock,inventory level,stock level | How many pieces are in the warehouse | check the stock;see how many are left | check how many {0} are left;see if {0} is in stock | how many {0} are in stock;is {0} available | product
 # money
 convert currency,currency convert,exchange money,fx convert | Converts an amount between currencies;Exchange rates applied to a sum | convert money;change currency;exchange money | convert {0} {1} to {2};change {0} {1} into {2};turn {0} {1} into {2} | how much is {0} {1} in {2};what are {0} {1} in {2};what is {0} {1} worth in {2} | amount from_currency to_currency
-transfer money,send payment,wire transfer,make payment | Moves money to another account | transfer money;send money;pay somebody;wire money | send {1} to {0};pay {0} {1};transfer {1} to {0};wire {1} over to {0} | | recipient amount currency? comment?
+transfer money,send payment,wire transfer,make payment | Moves money to another account | transfer money;send money;pay somebody;wire money | send {1} to {0};pay {0} {1};give {0} {1};transfer {1} to {0};wire {1} over to {0} | | recipient amount currency? comment?
 get balance,account balance,check balance | How much money an account holds | check a balance;see how much money there is | check the balance of {0};see how much is on {0} | how much money is on {0};what is the balance of {0} | account
 list transactions,payment history,bank statement | Past movements of an account | list transactions;show past payments | show the last {1} transactions of {0} | what was paid from {0};what happened on my account {0} | account limit? start_day?
 stock price,get quote,quote lookup | Price of a share at the exchange | get a stock price;look up a share;check a quote | look up the price of {0} shares;check the stock {0} | what does a share of {0} cost;how is {0} trading;what is {0} at | symbol currency?
@@ -152,7 +152,7 @@ clone repository,git clone,checkout repo | Downloads a repository | clone a repo
 run tests,test run,execute tests | Runs the test suite | run the tests;test the project | run the tests in {0};test {0} | do the tests in {0} pass | folder flag?
 format code,code format,lint file | Tidies source code up | format some code;tidy the source up | format {0};tidy {0} up | | path language?
 # operations
-restart service,service restart,bounce service | Stops a service and starts it again | restart a service;bounce a service | restart {0};bounce {0} on {1};restart {0} on {1} | | service host?
+restart service,service restart,bounce service | Stops a service and starts it again | restart a service;bounce a service | restart {0};bounce {0} on {1};restart the service {0};restart {0} on {1} | | service host?
 stop service,service stop,shut down service | Halts a running service | stop a service;shut a service down | stop {0};shut down {0} on {1};take {0} down | | service host?
 service status,health check,check health | Whether a service runs well | check a service;see if a service is healthy | check on {0};see whether {0} is healthy | is {0} running;how is {0} doing;is {0} healthy | service
 deploy version,deploy service,release deploy | Brings a version of a service out | deploy a service;roll out a release;ship a version | deploy {0} {1} to {2};roll out {1} of {0} to {2};ship {0} {1} | | service version environment?

@@ -20,7 +20,7 @@ Portuguese Danish Finnish Hindi Arabic Czech Hungarian Ukrainian Latin Thai Hebr
 CURRENCIES = """EUR USD GBP JPY CHF SEK NOK DKK PLN CZK HUF CAD AUD INR CNY BRL MXN ZAR TRY KRW euros
 dollars pounds yen francs kroner rupees""".split()
 MEASURES = """metres kilometres miles feet inches yards centimetres grams kilograms pounds ounces litres
-gallons pints cups celsius fahrenheit kelvin hours minutes seconds days weeks bytes megabytes""".split()
+km cm mm kg lb mi ft ml gallons pints cups celsius fahrenheit kelvin hours minutes seconds days weeks bytes megabytes""".split()
 ROOMS = """kitchen;bedroom;bathroom;living room;hallway;garage;office;attic;cellar;nursery;dining room;
 garden;balcony;guest room;study;laundry room;porch;terrace;library;corridor""".replace("\n", "").split(";")
 DISHES = """pizza margherita;tomato soup;green curry;apple pie;lentil stew;fish tacos;rice pudding;miso soup;
@@ -46,6 +46,13 @@ SENTENCES = (
     "I can't make it on {D}", "Water the plants", "Feed the {m}", "Call the {n} office", "Meet me near the {n}",
     "{N} and {N} are here", "Pay the {n} bill", "Let's start at {t}", "The {n} costs {d} euros", "Well done, {N}")
 QUOTES = (('"', '"'), ("'", "'"), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"))
+SEARCHES = (
+    "{a} {n} for {n}s", "how to fix a {n}", "best {f} in {N}", "{n} near {N}", "history of {N}", "{n} of {N}",
+    "{a} {n} under {d} euros", "{n} vs {n}", "what is a {n}", "{a} {n}s with {n}", "{N} {n} {d}", "{n} in {N}",
+    "how to paint a {a} {n}", "{f} recipe with {f}", "{n} repair for beginners", "why do {m}s sleep",
+    "{n} opening hours", "cheap {n}s", "{N} to {N} by train", "latest {n} news", "{m} food", "{n} price in {N}")
+# Words that a value may have as the sentence around it.
+BETWEEN = ("in", "of", "for", "to", "near", "with", "a", "by", "do", "is")
 # What people are reminded of and put on lists.
 ERRANDS = (
     "call {N}", "buy {f}", "buy {f} and {f}", "water the plants", "take out the {n}", "pay the {n} bill",
@@ -107,6 +114,8 @@ def time(source):
         return f"{source.number(1, 12)} {source.any(('pm', 'am'))}"
     if style == 1:
         return f"{source.number(1, 12)}{source.any(('pm', 'am'))}"
+    if style == 2 and source.chance(0.5):
+        return f"{source.number(1, 12)}:{source.any((15, 30, 45))} {source.any(('pm', 'am'))}"
     if style == 2:
         return source.any(("noon", "midnight", "half past seven", "6 o'clock", "a quarter to nine"))
     return f"{source.number(0, 23)}:{source.any((0, 5, 10, 15, 20, 30, 40, 45, 50)):02}"
@@ -116,6 +125,13 @@ def file_name(source):
     name = slug(source)
     if source.chance(0.4):
         name += source.any(("_", "-")) + (slug(source) if source.chance(0.7) else str(source.number(1, 2030)))
+    style = source.number(0, 19)
+    if style == 0:
+        name = name.upper()
+    elif style < 4:
+        name = name.capitalize()
+    elif style == 4:
+        name = f"{source.any(('IMG', 'DSC', 'Scan', 'report'))}_{source.number(1, 9999)}"
     return f"{name}.{source.any(EXTENSIONS)}"
 
 
@@ -138,7 +154,9 @@ def url(source):
 
 
 def code(source):
-    style = source.number(0, 6)
+    style = source.number(0, 8)
+    if style > 6:
+        return str(source.number(10, 99999))
     letters = source.invented()[:3].upper()
     if style < 2:
         return f"{letters}-{source.number(1, 99999)}"
@@ -160,9 +178,18 @@ def phrase(source):
     return " ".join(words)
 
 
+def search(source):
+    """What people search for."""
+    if source.chance(0.6):
+        return phrase(source)
+    return filled_in(source, source.pick(SEARCHES))
+
+
 def title(source):
     text = phrase(source)
-    style = source.number(0, 4)
+    style = source.number(0, 5)
+    if style == 5:
+        return f"{source.name()}'s" + source.any(("", f" {source.pick(NOUNS).capitalize()}"))
     if style < 2:
         return " ".join(word.capitalize() for word in text.split())
     if style == 2:
@@ -232,6 +259,23 @@ def value_name(source):
     return identifier(source)
 
 
+def currency_value(source):
+    return source.pick(CURRENCIES)
+
+
+def colour(source):
+    return f"#{source.number(0, 0xffffff):06x}" if source.chance(0.12) else source.pick(COLOURS)
+
+
+def service(source):
+    style = source.number(0, 9)
+    if style == 0:
+        return ".".join(str(source.number(1, 254)) for _ in range(4))
+    if style < 4:
+        return f"{slug(source)}{source.any(('', '-api', '-service', '-01', '.local', '_db'))}"
+    return source.pick(SERVICES)
+
+
 def of(items):
     return lambda source: source.pick(items)
 
@@ -285,7 +329,7 @@ text | string | sentence | text,content,body,input | saying {v};with the text {v
 message | string | sentence | message,text,body,content | saying {v};that says {v};with the message {v}
 comment | string | sentence | comment,note,remark,description | with the comment {v};noting {v};and add the note {v}
 errand | string | errand | text,task,title,what,reminder,todo,item | to {v};saying {v};about {v}
-query | string | phrase | query,q,search,keyword,term,text | for {v};about {v};on {v}
+query | string | search | query,q,search,keyword,term,text | for {v};about {v};on {v}
 topic | string | phrase | topic,subject,theme,about | about {v};on {v};about the topic {v}
 path | string | path | path,file,file_path,filename | at {v};in {v};from {v}
 target_path | string | path | destination,target,to,output,new_path | to {v};into {v};as {v}
@@ -301,7 +345,7 @@ price | number | amount | price,cost,max_price,budget | for {v};at a price of {v
 currency | string | currency | currency,unit,in_currency | in {v};shown in {v}
 from_currency | string | currency | from,from_currency,source,base | from {v};out of {v}
 to_currency | string | currency | to,to_currency,target,quote | to {v};into {v};in {v}
-percent | integer | percent | percent,percentage,rate,level | at {v} percent;to {v} percent;with {v} %
+percent | integer | percent | percent,percentage,rate,level | at {v} percent;to {v} percent;with {v} %;to {v}%;at {v}%
 limit | integer | small | limit,max_results,count,top,n,max | with at most {v} results;limited to {v};{v} at most
 count | integer | small | count,number,amount,times,n | {v} times;{v} of them
 quantity | integer | small | quantity,count,amount,qty,pieces | {v} pieces;{v} of them;in a quantity of {v}
@@ -314,7 +358,7 @@ seconds | integer | minutes | seconds,timeout,delay,interval | for {v} seconds;e
 room | string | room | room,area,zone,location | in the {v};for the {v};in the {v}
 device | string | phrase | device,device_name,name,appliance | on the {v};for the {v}
 degrees | number | degrees | temperature,degrees,target_temperature,value | to {v} degrees;at {v} degrees
-level | integer | percent | level,brightness,volume,value,intensity | to {v};at level {v};at {v} percent
+level | integer | percent | level,brightness,volume,value,intensity | to {v};at level {v};at {v} percent;to {v}%
 speed | integer | small | speed,level,rate,gear | at speed {v};with speed {v}
 language | string | language | language,lang,locale | in {v};for {v}
 from_language | string | language | source_language,from,from_lang | from {v};out of {v}
@@ -385,9 +429,9 @@ MAKERS = {
     "handle": handle, "title": title, "sentence": sentence, "phrase": phrase, "path": path, "folder": folder,
     "url": url, "code": code, "amount": amount, "phone": phone, "channel": channel, "branch": branch,
     "repository": repository, "version": version, "product": product, "symbol": symbol, "name": value_name,
-    "slug": slug, "decimal": decimal, "errand": errand, "currency": of(CURRENCIES), "language": of(LANGUAGES),
+    "slug": slug, "decimal": decimal, "errand": errand, "search": search, "currency": currency_value, "language": of(LANGUAGES),
     "measure": of(MEASURES), "room": of(ROOMS), "dish": of(DISHES), "cuisine": of(CUISINES),
-    "genre": of(GENRES), "colour": of(COLOURS), "service": of(SERVICES), "animal": lambda source: source.any(ANIMALS),
+    "genre": of(GENRES), "colour": colour, "service": service, "animal": lambda source: source.any(ANIMALS),
     "small": whole(2, 60), "few": whole(2, 20), "minutes": whole(2, 95), "percent": whole(2, 100),
     "pixels": whole(10, 2000), "port": whole(80, 65000),
     "degrees": degrees,
@@ -405,9 +449,9 @@ class Kind:
     keys: tuple
     hanging: tuple
 
-    @property
-    def long(self):
-        return self.make is sentence
+    def long(self, value):
+        """Whether the value has to be quoted unless it ends the request."""
+        return self.make is sentence or self.make is search and not set(BETWEEN).isdisjoint(value.split())
 
 
 def parsed(line):
@@ -422,15 +466,24 @@ ORDINARY = tuple(kind for kind in KINDS.values() if kind.name not in ("on", "exp
 
 def type_of(source, kind):
     """The type of a parameter of this kind, as Tool wants it."""
+    if kind.make is code and source.chance(0.2):
+        return "integer"
     if kind.type != "enum":
         return kind.type
     choices = source.random.sample(kind.make, min(len(kind.make), source.any((2, 3, 3, 4))))
     return "|".join(choices)
 
 
+def whole_number(kind, json_type):
+    """Whether the value is an identifier that is a number."""
+    return kind.make is code and json_type == "integer"
+
+
 def value_of(source, kind, json_type):
     if kind.type == "enum":
         return source.any(json_type.split("|"))
+    if whole_number(kind, json_type):
+        return source.number(1, 10 ** source.number(2, 5))
     return source.chance(0.5) if kind.type == "boolean" else kind.make(source)
 
 
@@ -441,14 +494,14 @@ def spoken(source, kind, value, quote=0.2, bare=False):
         words = BOOLEANS[not value][1]
         return words[0] if kind.name == "on" else source.any(words)
     if not isinstance(value, str):
-        if isinstance(value, int) and 0 <= value < 100 and source.chance(0.25):
+        if isinstance(value, int) and 0 <= value < 100 and kind.make is not code and source.chance(0.25):
             return "a dozen" if value == 12 and source.chance(0.5) else number_words(value)
         return str(value)
     if kind.type == "enum":
         style = source.number(0, 9)
         return value.upper() if style == 0 or style < 4 and kind.name == "format" else \
             value.capitalize() if style == 9 else value
-    if kind.long and not bare or source.chance(quote * (2 if " " in value else 1)):
+    if kind.long(value) and not bare or source.chance(quote * (2 if " " in value else 1)):
         left, right = QUOTES[0] if "'" in value or source.chance(0.7) else source.any(QUOTES)
         return left + value + right
     return value

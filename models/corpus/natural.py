@@ -6,7 +6,7 @@ import re
 from .call_families import CALLS, CONTEXTS, FILLERS, KEYED, SWITCHED
 from .catalogue import ENTRIES, SIDES, Entry
 from .dialogue import Tool
-from .kinds import ORDINARY, city, hung, path, person, recipient, spoken, type_of, value_of
+from .kinds import ORDINARY, amount, city, currency_value, hung, path, person, recipient, spoken, type_of, value_of
 from .toolbox import DESCRIPTIONS, Request, subject, word
 from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 
@@ -126,6 +126,7 @@ class Asked:
         self.source, self.entry, self.tool = source, entry, tool
         _, self.mode, self.keyed_by, self.sentences = family
         self.kinds = {key: kinds[key][0] for key, _, _ in tool.parameters}
+        self.has_currency = any(kind.make is currency_value for kind, _ in kinds.values())
         self.keys = list(kinds)  # in the order of the entry's slots
         self.arguments, self.said, self.open_end = {}, set(), False
         for key, json_type, required in tool.parameters:
@@ -144,10 +145,16 @@ class Asked:
         """The key's value as it is said. last: whether nothing follows it."""
         self.said.add(key)
         kind = self.kinds[key]
-        bare = kind.long and last and self.open_end and self.source.chance(0.6)
+        bare = self.long(key) and last and self.open_end and self.source.chance(0.6)
         if bare:
             self.arguments[key] = self.arguments[key].rstrip(".!?")
-        return spoken(self.source, kind, self.arguments[key], 0.0 if bare else quote, bare)
+        said = spoken(self.source, kind, self.arguments[key], 0.0 if bare else quote, bare)
+        if kind.make is amount and not self.has_currency and self.source.chance(0.35):
+            return self.source.any(("${}", "\u20ac{}", "{} euros", "{} dollars", "{} EUR")).format(said)
+        return said
+
+    def long(self, key):
+        return self.kinds[key].long(self.arguments[key])
 
     def left(self):
         return [key for key in self.arguments if key not in self.said]
@@ -181,7 +188,7 @@ class Asked:
         keys = self.left()
         if self.source.chance(0.6):
             self.source.random.shuffle(keys)
-        keys.sort(key=lambda each: 2 * self.kinds[each].long + (self.kinds[each].type == "boolean"))
+        keys.sort(key=lambda each: 2 * self.long(each) + (self.kinds[each].type == "boolean"))
         for key in keys:
             kind = self.kinds[key]
             if kind.type == "boolean":
@@ -201,7 +208,10 @@ class Asked:
             else self.source.any(self.entry.deeds)
         text = self.slotted(wording)
         if self.mode != "mixed":
-            return text + self.rest()
+            rest = self.rest()
+            if rest and self.mode == "do" and not any(map(self.long, self.arguments)) and self.source.chance(0.12):
+                return f"{rest.strip()}, {text}"
+            return text + rest
         return text + self.all_named(self.left())
 
     def all_named(self, keys):
@@ -231,7 +241,7 @@ class Asked:
         """The parameter whose value may be said first."""
         for key in self.arguments:
             kind = self.kinds[key]
-            if kind.type == "string" and not kind.long:
+            if kind.type == "string" and not self.long(key):
                 return key
         return None
 
@@ -258,7 +268,7 @@ class Asked:
             return key is not None and key == self.keys[0] and self.kinds[key].name != "errand" \
                 and bool(self.fitting(of_it(self.entry)))
         if self.mode == "before":
-            return bool(self.arguments) and not any(self.kinds[each].long or self.kinds[each].type == "boolean"
+            return bool(self.arguments) and not any(self.long(each) or self.kinds[each].type == "boolean"
                                                     for each in self.arguments)
         return key is not None or self.mode not in ("first", "ahead")
 

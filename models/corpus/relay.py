@@ -102,7 +102,7 @@ def stream(source, count):
         return tool, request, {tool.parameters[0][0]: count}, which
     while True:
         made = natural_request(source)
-        if not any(kind.long for kind, _ in made.entry.parameters):
+        if not any(made.kinds[key][0].long(value) for key, value in made.arguments.items()):
             break
     template, which = wanted_of(source, ENDINGS)
     ending = template.format(L=which)
