@@ -13,10 +13,14 @@ from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 SLOT = re.compile(r"\{(\d)\}")
 PRONOUN = re.compile(r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
 NOUN_BEFORE = re.compile(
-    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|number|item|list|film|movie"
+    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|stock|number|item|list|film|movie"
     r"|playlist|sensor|pump|podcast|note|file|page|key|table|book|issue|directory|folder|branch|status|event"
     r"|appointment|timer|countdown|called|titled|doc|check|message|wake me at|to|I have to|forget to) \{0\}")
 PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data")
+DETAILS = (". Returns JSON.", ". Returns text.", ". Read only.", ". Needs no login.", " for the current user.",
+           " and returns the result.", ". Fails if there is none.", ". May take some time.", ". Changes data.",
+           ". Ask before you use it.", " (beta)", ". Results are sorted.", " of the workspace.", " via the API.",
+           ". Optional values have defaults.", ". Call it once.", ". Use this when somebody asks for it.")
 SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does are"
                   " i by from into out there be as has have which when who some something".split())
 
@@ -86,9 +90,17 @@ def tool_of(source, entry):
                   for key, (kind, required) in zip(keys, entry.parameters)]
     # A server may not have all that is optional.
     parameters = [each for each in parameters if each[2] or source.chance(0.75)]
+    if source.chance(0.35):
+        source.random.shuffle(parameters)
     text = source.any(entry.descriptions) + source.any(("", "", "."))
-    if source.chance(0.2) and entry.sayings:
+    style = source.number(0, 9)
+    if style < 2 and entry.sayings:
         text = source.any(entry.descriptions) + ". Use it to " + source.any(entry.deeds)
+    elif style < 4:
+        deed = source.any(entry.deeds)
+        text = deed[:1].upper() + deed[1:]
+    if source.chance(0.2):
+        text = text.rstrip(".") + source.pick(DETAILS)
     name = source.any(entry.names).split()
     return Tool(styled(source, name), text, parameters), dict(zip(keys, entry.parameters))
 
