@@ -327,7 +327,8 @@ title | string | title | title,name,heading | called {v};titled {v};with the tit
 subject | string | title | subject,topic,title | about {v};with the subject {v};with {v} as the subject
 text | string | sentence | text,content,body,input | saying {v};with the text {v};that reads {v}
 message | string | sentence | message,text,body,content | saying {v};that says {v};with the message {v}
-comment | string | sentence | comment,note,remark,description | with the comment {v};noting {v};and add the note {v}
+comment | string | sentence | comment,note,remark,description | with the comment {v};noting {v};and add the
+  note {v}
 errand | string | errand | text,task,title,what,reminder,todo,item | to {v};saying {v};about {v}
 query | string | search | query,q,search,keyword,term,text | for {v};about {v};on {v}
 topic | string | phrase | topic,subject,theme,about | about {v};on {v};about the topic {v}
@@ -345,11 +346,14 @@ price | number | amount | price,cost,max_price,budget | for {v};at a price of {v
 currency | string | currency | currency,unit,in_currency | in {v};shown in {v}
 from_currency | string | currency | from,from_currency,source,base | from {v};out of {v}
 to_currency | string | currency | to,to_currency,target,quote | to {v};into {v};in {v}
-percent | integer | percent | percent,percentage,rate,level | at {v} percent;to {v} percent;with {v} %;to {v}%;at {v}%
-limit | integer | small | limit,max_results,count,top,n,max | with at most {v} results;limited to {v};{v} at most
+percent | integer | percent | percent,percentage,rate,level | at {v} percent;to {v} percent;with {v} %;to
+  {v}%;at {v}%
+limit | integer | small | limit,max_results,count,top,n,max | with at most {v} results;limited to {v};{v} at
+  most
 count | integer | small | count,number,amount,times,n | {v} times;{v} of them
 quantity | integer | small | quantity,count,amount,qty,pieces | {v} pieces;{v} of them;in a quantity of {v}
-guests | integer | few | guests,people,persons,party_size,seats | for {v} people;for {v} guests;for a party of {v}
+guests | integer | few | guests,people,persons,party_size,seats | for {v} people;for {v} guests;for a party
+  of {v}
 nights | integer | few | nights,duration,stay | for {v} nights;staying {v} nights
 minutes | integer | minutes | minutes,duration,duration_minutes,length | for {v} minutes;lasting {v} minutes
 hours | integer | few | hours,duration,hours_ahead | for {v} hours;over {v} hours
@@ -358,7 +362,8 @@ seconds | integer | minutes | seconds,timeout,delay,interval | for {v} seconds;e
 room | string | room | room,area,zone,location | in the {v};for the {v};in the {v}
 device | string | phrase | device,device_name,name,appliance | on the {v};for the {v}
 degrees | number | degrees | temperature,degrees,target_temperature,value | to {v} degrees;at {v} degrees
-level | integer | percent | level,brightness,volume,value,intensity | to {v};at level {v};at {v} percent;to {v}%
+level | integer | percent | level,brightness,volume,value,intensity | to {v};at level {v};at {v} percent;to
+  {v}%
 speed | integer | small | speed,level,rate,gear | at speed {v};with speed {v}
 language | string | language | language,lang,locale | in {v};for {v}
 from_language | string | language | source_language,from,from_lang | from {v};out of {v}
@@ -409,20 +414,26 @@ book | string | title | book,title,book_title | of {v};for {v}
 movie | string | title | movie,film,title | of {v};for {v}
 team | string | city | team,club,team_name | of {v};for {v}
 temp_unit | enum | celsius fahrenheit kelvin | unit,units,scale | in {v};shown in {v}
-priority | enum | low normal high urgent medium critical | priority,importance,urgency | with {v} priority;with priority {v}
-status | enum | open closed done pending active blocked archived | status,state | with the status {v};that are {v}
+priority | enum | low normal high urgent medium critical | priority,importance,urgency | with {v}
+  priority;with priority {v}
+status | enum | open closed done pending active blocked archived | status,state | with the status {v};that
+  are {v}
 size | enum | small medium large tiny huge | size,format | in {v};in size {v}
 format | enum | pdf csv json xml png html txt | format,output_format,type | as {v};in {v} format
 sort | enum | name date size price rating age | sort,sort_by,order_by | sorted by {v};ordered by {v}
 direction | enum | ascending descending | order,direction,sort_order | in {v} order;{v}
 mode | enum | fast slow quiet eco auto manual turbo | mode,profile,setting | in {v} mode;set to {v}
-severity | enum | info warning error debug critical | level,severity,log_level | at level {v};with the level {v}
-environment | enum | staging production testing development preview | environment,env,stage,target | to {v};in {v};on {v}
+severity | enum | info warning error debug critical | level,severity,log_level | at level {v};with the level
+  {v}
+environment | enum | staging production testing development preview | environment,env,stage,target | to
+  {v};in {v};on {v}
 period | enum | daily weekly monthly yearly hourly | period,frequency,interval,repeat | {v};on a {v} basis
 travel | enum | driving walking cycling transit | mode,by,travel_mode | by {v};for {v}
 side | enum | left right top bottom centre | position,side,align | on the {v};at the {v}
 on | boolean | state | on,enabled,active,state,power,value | set to {v}
-flag | boolean | state | recursive,urgent,public,notify,overwrite,verbose,dry_run,force,private,html,include_archived,silent,metric,return_trip | -
+flag | boolean | state |
+  recursive,urgent,public,notify,overwrite,verbose,dry_run,force,private,html,include_archived,silent,metric,return_trip
+  | -
 """
 MAKERS = {
     "city": city, "person": person, "recipient": recipient, "email": email, "day": day, "time": time,
@@ -454,13 +465,18 @@ class Kind:
         return self.make is sentence or self.make is search and not set(BETWEEN).isdisjoint(value.split())
 
 
+def joined(table):
+    """The lines of the table, each with the indented ones after it."""
+    return table.strip().replace("\n  ", " ").splitlines()
+
+
 def parsed(line):
     name, kind, value, keys, hanging = (field.strip() for field in line.split("|"))
     make = tuple(value.split()) if kind == "enum" else None if kind == "boolean" else MAKERS[value]
     return Kind(name, kind, make, tuple(keys.split(",")), tuple(hanging.split(";")))
 
 
-KINDS = {kind.name: kind for kind in map(parsed, TABLE.strip().splitlines())}
+KINDS = {kind.name: kind for kind in map(parsed, joined(TABLE))}
 ORDINARY = tuple(kind for kind in KINDS.values() if kind.name not in ("on", "expression"))
 
 
