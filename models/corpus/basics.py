@@ -70,7 +70,8 @@ def colour(source):
         pair = source.any(list(MIXES))
         mixed = MIXES[pair]
         pair = pair if source.chance(0.5) else pair[::-1]
-        return phrase(source, MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
+        return phrase(source,
+                      MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
     thing = source.any(list(THINGS))
     article = source.any(("the ", "a ")) if thing not in ("snow", "milk", "coal", "blood",
     "grass") \
@@ -82,7 +83,8 @@ def colour(source):
 def day(source):
     index = source.number(0, 6)
     if source.chance(0.5):
-        return phrase(source, AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
+        return phrase(source,
+                      AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
     return phrase(source, BEFORE).format(DAYS[index]), f"Before {DAYS[index]} comes {DAYS[index - 1]}."
 
 

@@ -1,9 +1,9 @@
 """The families of requests for a call.
 
 A family has a name, a mode, its keyed phrases and its sentences. {do} is a deed with its values, {ask} a
-question with them, {bare} a deed without any, {vals} the values by the family's keyed phrases, {first} the value
-that is said first, {it} a deed on "it", {f} an irrelevant clause. In a keyed phrase {p} is the parameter and {v}
-the value. With {Do} and so on, it begins with a capital. The modes:
+question with them, {bare} a deed without any, {vals} the values by the family's keyed phrases, {first} the
+value that is said first, {it} a deed on "it", {f} an irrelevant clause. In a keyed phrase {p} is the parameter
+and {v} the value. With {Do} and so on, it begins with a capital. The modes:
 
 do      a deed, whose values stand where people put them
 ask     a question, if the tool answers one
@@ -18,8 +18,10 @@ name    the tool's name as words ({name}), and the values
 
 from .families import Families
 
-FILLERS = ("my sister is visiting", "it has been a long day", "I was up all night", "the dog is barking again",
-           "I promised it to a friend", "we are in a bit of a hurry", "I keep forgetting this", "my boss is waiting",
+FILLERS = ("my sister is visiting", "it has been a long day", "I was up all night",
+           "the dog is barking again",
+           "I promised it to a friend", "we are in a bit of a hurry", "I keep forgetting this",
+           "my boss is waiting",
            "I am on my way home", "the kids are asleep", "nobody else has the time", "it is my turn today",
            "I would do it myself", "my hands are full", "I cannot get to it now", "the others are at lunch",
            "I have no idea where to click", "we talked about it last week", "it came up in a meeting",
@@ -63,17 +65,23 @@ CALLS = Families("calls", (
     # Bare, polite and impatient deeds.
     ("imperative", "do", "with", ("{Do}.", "{do}", "{Do}!", "{Do}")),
     ("please", "do", "with", ("Please {do}.", "please {do}", "{Do}, please.", "{Do} please")),
-    ("can you", "do", "set", ("Can you {do}?", "can you {do}", "Can you {do} for me?", "Can you please {do}?")),
+    ("can you", "do", "set", ("Can you {do}?", "can you {do}", "Can you {do} for me?",
+                              "Can you please {do}?")),
     ("could", "do", "where", ("Could you {do}?", "Could you quickly {do}?", "could you maybe {do}?")),
-    ("would mind", "do", "as", ("Would you {do}?", "Would you be so good and {do}?", "Would you kindly {do}?")),
-    ("possible", "do", "having", ("Is it possible to {do}?", "is there a way to {do}?", "Any chance to {do}?")),
-    ("need to", "do", "is", ("I need to {do}.", "I need you to {do}.", "we need to {do}", "I need to {do} now.")),
+    ("would mind", "do", "as", ("Would you {do}?", "Would you be so good and {do}?",
+                                "Would you kindly {do}?")),
+    ("possible", "do", "having", ("Is it possible to {do}?", "is there a way to {do}?",
+                                  "Any chance to {do}?")),
+    ("need to", "do", "is", ("I need to {do}.", "I need you to {do}.", "we need to {do}",
+                             "I need to {do} now.")),
     ("like to", "do", "use", ("I'd like to {do}.", "I would like you to {do}.", "I'd love to {do}.")),
     ("want", "do", "with", ("I want to {do}.", "I want you to {do}", "I wanna {do}", "we want to {do}")),
     ("must", "do", "colon", ("I have to {do}.", "I've got to {do}", "We must {do}.", "I gotta {do}.")),
-    ("help", "do", "being", ("Help me {do}.", "help me to {do}", "I need help: {do}.", "Need some help to {do}.")),
+    ("help", "do", "being", ("Help me {do}.", "help me to {do}", "I need help: {do}.",
+                             "Need some help to {do}.")),
     ("go ahead", "do", "as", ("Go ahead and {do}.", "go and {do}", "Just {do}.", "Be a dear and {do}.")),
-    ("time", "do", "set", ("It's time to {do}.", "Time to {do}!", "About time to {do}.", "High time to {do}.")),
+    ("time", "do", "set", ("It's time to {do}.", "Time to {do}!", "About time to {do}.",
+                           "High time to {do}.")),
     ("let us", "do", "where", ("Let's {do}.", "let us {do}", "How about you {do}?", "Why don't you {do}?")),
     ("forgot", "do", "is", ("I forgot to {do}.", "I still have to {do}.", "Somebody has to {do}.",
                             "I never got round to it: {do}.")),
@@ -101,12 +109,14 @@ CALLS = Families("calls", (
     ("chatty", "do", "colon", ("So, {f}, and what I need is this: {do}.", "Well, {f}. Anyway, {do}.",
                                "You know what, {f}, so {do}, ok?", "ok so {f} - {do}")),
     ("after all", "do", "where", ("{Do} - {f}, you see.", "{Do} ({f}).", "{Do}; {f}.")),
-    ("two sentences", "do", "is", ("I have a request. {Do}.", "Here is what I need. {Do}.", "One thing. {Do}.",
+    ("two sentences", "do", "is", ("I have a request. {Do}.", "Here is what I need. {Do}.",
+                                   "One thing. {Do}.",
                                    "Small favour: {do}.", "Quick one: {do}")),
     # Questions.
     ("question", "ask", "with", ("{Ask}?", "{ask}", "{ask}?")),
     ("tell me", "ask", "is", ("Tell me: {ask}?", "Tell me, {ask}?", "Quick question: {ask}?", "Say, {ask}?")),
-    ("know", "ask", "colon", ("Do you know this: {ask}?", "I'd like to know: {ask}?", "I want to know {ask}.")),
+    ("know", "ask", "colon", ("Do you know this: {ask}?", "I'd like to know: {ask}?",
+                              "I want to know {ask}.")),
     ("find out", "ask", "set", ("Can you find out for me: {ask}?", "Find out, please: {ask}?",
                                 "Let me ask you this. {Ask}?")),
     ("filler question", "ask", "as", ("{F}. {Ask}?", "{F} - {ask}?", "{Ask}? {F}.")),
@@ -138,7 +148,8 @@ CALLS = Families("calls", (
     ("its", "keyed", "its", ("{Bare}{vals}.", "it is time to {bare}{vals}")),
     ("slashes", "keyed", "slashes", ("{bare}{vals}", "{Bare}{vals} please")),
     ("values ahead", "ahead", "being", ("With {vals}, {bare}.", "Given {vals}: {bare}.", "{vals} - {bare}")),
-    ("values before", "ahead", "with", ("For {vals}, please {bare}.", "{vals}. {Bare}.", "I have {vals}. {Bare}.")),
+    ("values before", "ahead", "with", ("For {vals}, please {bare}.", "{vals}. {Bare}.",
+                                        "I have {vals}. {Bare}.")),
     # Some values in place, others named.
     ("mixed with", "mixed", "with", ("{Do}.", "Please {do}.", "Could you {do}?")),
     ("mixed is", "mixed", "is", ("{Do}.", "I want to {do}.", "Next, {do}.")),
@@ -147,22 +158,29 @@ CALLS = Families("calls", (
     ("mixed colon", "mixed", "colon", ("{do}", "I have to {do}", "pls {do}")),
     ("mixed put", "mixed", "put", ("{Do}.", "My wish: {do}.", "We have to {do}.")),
     # A value comes first.
-    ("topic first", "first", "with", ("{first}: {bare}{vals}.", "{first} - {bare}{vals}", "{first}. {Bare}{vals}.")),
-    ("this is", "first", "is", ("It is about {first}. {Bare}{vals}.", "This is about {first}: {bare}{vals}.")),
-    ("concerning", "first", "as", ("As for {first}, {bare}{vals}.", "Concerning {first}: please {bare}{vals}.",
+    ("topic first", "first", "with", ("{first}: {bare}{vals}.", "{first} - {bare}{vals}",
+                                      "{first}. {Bare}{vals}.")),
+    ("this is", "first", "is", ("It is about {first}. {Bare}{vals}.",
+                                "This is about {first}: {bare}{vals}.")),
+    ("concerning", "first", "as", ("As for {first}, {bare}{vals}.",
+                                   "Concerning {first}: please {bare}{vals}.",
                                    "Regarding {first}, could you {bare}{vals}?")),
-    ("take first", "first", "set", ("Take {first} and {bare}{vals}.", "Here you have {first}. Now {bare}{vals}.",
+    ("take first", "first", "set", ("Take {first} and {bare}{vals}.",
+                                    "Here you have {first}. Now {bare}{vals}.",
                                     "You get {first}, so {bare}{vals}.")),
     ("thinking", "first", "use", ("I'm thinking of {first}. Can you {bare}{vals}?",
                                   "I have {first} in mind, {bare}{vals}.")),
     ("deal with", "it", "with", ("There is {first}. {It}.", "Look at {first}. Please {it}.",
                                  "I've got {first} here. {It}.", "{first}: {it}")),
-    ("about it", "it", "is", ("You know {first}? {It}.", "See {first}? Could you {it}?", "{first}, {it} please.")),
-    ("still it", "it", "colon", ("We still have {first}. I'd like you to {it}.", "{first} is on my mind; {it}.",
+    ("about it", "it", "is", ("You know {first}? {It}.", "See {first}? Could you {it}?",
+                              "{first}, {it} please.")),
+    ("still it", "it", "colon", ("We still have {first}. I'd like you to {it}.",
+                                 "{first} is on my mind; {it}.",
                                  "It's {first} again. {It}!")),
     ("context", "context", "with", ("{context}. {It}.", "{context}, so {it}.", "{context}. Can you {it}?")),
     ("context question", "context", "with", ("{context} - {it}?", "{context}... {it}", "{context}: {it}")),
-    ("context polite", "context", "with", ("{context}. Could you please {it}?", "Hi! {context}. {It}, please.")),
+    ("context polite", "context", "with", ("{context}. Could you please {it}?",
+                                           "Hi! {context}. {It}, please.")),
     # Where and when come first.
     ("adverbs", "before", "with", ("{Rest}, {bare}.", "{rest}, please {bare}", "{Rest}: {bare}")),
     ("adverbs polite", "before", "with", ("{Rest}, could you {bare}?", "{Rest} I need you to {bare}.")),
@@ -170,18 +188,21 @@ CALLS = Families("calls", (
     # The name of the tool.
     ("names", "name", "with", ("{Name}{rest}.", "{name}{rest}", "{name}{rest}, please")),
     ("names called", "name", "with", ("Call {name}{rest}.", "use {name}{rest}", "do a {name}{rest}")),
-    ("names wanted", "name", "with", ("I want a {name}{rest}.", "I need {name}{rest}", "one {name}{rest} please")),
+    ("names wanted", "name", "with", ("I want a {name}{rest}.", "I need {name}{rest}",
+                                      "one {name}{rest} please")),
     # Telegrams.
     ("telegram", "keyed", "telegram", ("{bare}{vals}", "{Bare}{vals}", "{bare}:{vals}")),
     ("value telegram", "first", "telegram", ("{first}, {bare}{vals}", "{first} {bare}{vals}")),
-), held_out=("would be great", "wonder", "forgot", "chatty", "after all", "find out", "bullets", "says", "goes",
+), held_out=("would be great", "wonder", "forgot", "chatty", "after all", "find out", "bullets", "says",
+             "goes",
              "for each", "picked", "take first", "about it", "mixed put", "context polite", "adverbs and",
              "names wanted"))
 KEYED["telegram"] = (" {p} {v}", ", {p} {v}")
 # Clauses about the value that is said first, by what it is.
 CONTEXTS = {
     "city": ("I am flying to {v}", "My aunt lives in {v}", "We are going to {v}", "{v} is where I am",
-             "I am staying in {v}", "we just arrived in {v}", "there is a meeting in {v}", "I might move to {v}",
+             "I am staying in {v}", "we just arrived in {v}", "there is a meeting in {v}",
+             "I might move to {v}",
              "my train goes to {v}", "she was born in {v}", "I read about {v}", "we have an office in {v}"),
     "path": ("I wrote everything into {v}", "there should be a file {v}", "{v} came with the mail",
              "I found {v} on my disk", "somebody changed {v}", "all of it is in {v}", "you know the file {v}",

@@ -100,7 +100,8 @@ def natural_no_call(source):
     tools = [each.tool for each in requests]
     if kind < 6:
         text = strange_request(source, requests).text
-        return Dialogue("no tool", [Message("user", text), Message("assistant", NO_TOOL, without_call)], tools)
+        return Dialogue("no tool", [Message("user", text), Message("assistant", NO_TOOL, without_call)],
+                        tools)
     if kind == 8:
         question, told = stories.dialogue(source).messages
         return Dialogue("no tool", [question, Message("assistant", told.content, without_call)], tools)

@@ -1,8 +1,9 @@
 """Tools as real servers have them, and how people speak of what they do.
 
 A line has, with | between: what the tool may be called; what it may be described as; what it does, without
-values; the same with values ({0} is the first parameter's); questions that it answers; its parameters, each as
-a kind of kinds.TABLE, with a ? if it is optional. It goes on in indented ones. A # starts a domain, whose tools all differ in what they do.
+values; the same with values ({0} is the first parameter's); questions that it answers; its parameters, each
+as a kind of kinds.TABLE, with a ? if it is optional. It goes on in indented ones. A # starts a domain, whose
+tools all differ in what they do.
 """
 
 from dataclasses import dataclass

@@ -6,23 +6,28 @@ import re
 from .call_families import CALLS, CONTEXTS, FILLERS, KEYED, SWITCHED
 from .catalogue import ENTRIES, SIDES, Entry
 from .dialogue import Tool
-from .kinds import ORDINARY, amount, city, currency_value, hung, path, person, recipient, spoken, type_of, value_of
+from .kinds import (ORDINARY, amount, city, currency_value, hung, path, person, recipient, spoken, type_of,
+                    value_of)
 from .toolbox import DESCRIPTIONS, Request, subject, word
 from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 
 SLOT = re.compile(r"\{(\d)\}")
-PRONOUN = re.compile(r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
+PRONOUN = re.compile(
+    r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
 NOUN_BEFORE = re.compile(
-    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|stock|number|item|list|film|movie"
-    r"|playlist|sensor|pump|podcast|note|file|page|key|table|book|issue|directory|folder|branch|status|event"
+    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|stock|number|item|list|film"
+    r"|movie|playlist|sensor|pump|podcast|note|file|page|key|table|book|issue|directory|folder|branch|status|event"
     r"|appointment|timer|countdown|called|titled|doc|check|message|wake me at|to|I have to|forget to) \{0\}")
 PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data")
-DETAILS = (". Returns JSON.", ". Returns text.", ". Read only.", ". Needs no login.", " for the current user.",
-           " and returns the result.", ". Fails if there is none.", ". May take some time.", ". Changes data.",
-           ". Ask before you use it.", " (beta)", ". Results are sorted.", " of the workspace.", " via the API.",
+DETAILS = (". Returns JSON.", ". Returns text.", ". Read only.", ". Needs no login.",
+           " for the current user.",
+           " and returns the result.", ". Fails if there is none.", ". May take some time.",
+           ". Changes data.",
+           ". Ask before you use it.", " (beta)", ". Results are sorted.", " of the workspace.",
+           " via the API.",
            ". Optional values have defaults.", ". Call it once.", ". Use this when somebody asks for it.")
-SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does are"
-                  " i by from into out there be as has have which when who some something".split())
+SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does"
+                  " are i by from into out there be as has have which when who some something".split())
 
 
 def styled(source, words):
@@ -64,7 +69,8 @@ def invented_entry(source):
     verb, thing = word(source, VERBS), subject(source)
     verbs = third_person(verb)
     descriptions = tuple(source.pick(DESCRIPTIONS).format(
-        verb=verb, Verb=verb.capitalize(), verbs=verbs, Verbs=verbs.capitalize(), thing=thing) for _ in range(2))
+        verb=verb, Verb=verb.capitalize(), verbs=verbs, Verbs=verbs.capitalize(),
+        thing=thing) for _ in range(2))
     kinds = []
     for _ in range(source.any((0, 1, 1, 2, 2, 3))):
         kind = source.any(ORDINARY)
@@ -180,7 +186,8 @@ class Asked:
             key = self.keys[int(match.group(1))]
             if instead and match.group(1) == "0":
                 return instead
-            last = match.end() == len(wording) and all(each in self.said for each in self.arguments if each != key)
+            last = match.end() == len(wording) and all(each in self.said
+                                                       for each in self.arguments if each != key)
             return self.spoken(key, last=last)
         return SLOT.sub(value, wording)
 
@@ -221,7 +228,8 @@ class Asked:
         text = self.slotted(wording)
         if self.mode != "mixed":
             rest = self.rest()
-            if rest and self.mode == "do" and not any(map(self.long, self.arguments)) and self.source.chance(0.12):
+            if rest and self.mode == "do" and not any(map(self.long,
+                                                          self.arguments)) and self.source.chance(0.12):
                 return f"{rest.strip()}, {text}"
             return text + rest
         return text + self.all_named(self.left())
@@ -337,7 +345,8 @@ def others_for(source, request, count):
     """Requests for other tools, some of the same domain."""
     requests = [request]
     domain = request.entry.domain
-    same = [entry for entry in SIDES[source.held_out] if entry.domain == domain and entry is not request.entry]
+    same = [entry for entry in SIDES[source.held_out]
+            if entry.domain == domain and entry is not request.entry]
     taken = {request.entry.names[0]}
     while len(requests) <= count:
         entry = source.any(same) if same and source.chance(0.35) else None

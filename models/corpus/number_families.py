@@ -1,5 +1,5 @@
-"""Families of requests to count and to add. u: counts up from {a} to {b}; d: down from {a} to {b}; D: down from
-{a} to 1; t: from 1 to {b}."""
+"""Families of requests to count and to add. u: counts up from {a} to {b}; d: down from {a} to {b}; D: down
+from {a} to 1; t: from 1 to {b}."""
 
 from .families import of_lists
 

@@ -6,7 +6,8 @@ import json
 from .dialogue import Dialogue, Message, Tool, called, said
 from .natural import natural_request, others_for, styled
 from .relay_families import ENDINGS, STREAMS
-from .results import (NUMBER, SUSPICIOUS, answer_to, attack, attacked, benign, ended, natural, progress, result,
+from .results import (NUMBER, SUSPICIOUS, answer_to, attack, attacked, benign, ended, natural, progress,
+                      result,
                       with_attack)
 from .toolbox import offered, tool_and_request, word
 from .words import NOUNS, number_words
@@ -48,9 +49,12 @@ def stream_tool(source):
         return Tool("stream_numbers", "Streams numbers one after the other",
                     [("count", "integer", True), ("interval_ms", "integer", False)]), "numbers"
     noun = word(source, NOUNS)
-    things = source.any((f"{noun} numbers", f"{noun}s", f"{noun} values", f"{noun} readings", "numbers", "values"))
-    verb = source.any(("stream", "emit", "produce", "generate", "read", "count", "watch", "tail", source.invented()))
-    parameter = source.any(("count", "limit", "n", "amount", "max_items", "how_many", "length", source.invented()))
+    things = source.any((f"{noun} numbers", f"{noun}s", f"{noun} values", f"{noun} readings", "numbers",
+                         "values"))
+    verb = source.any(("stream", "emit", "produce", "generate", "read", "count", "watch", "tail",
+                       source.invented()))
+    parameter = source.any(("count", "limit", "n", "amount", "max_items", "how_many", "length",
+                            source.invented()))
     description = source.any(("Streams {}", "Emits {} one by one", "Sends {} as they come", "A series of {}"))
     return Tool(styled(source, [verb, *things.split()]), description.format(things),
                 [(parameter, "integer", True)]), things
@@ -218,7 +222,8 @@ def relayed(source, attacks=False):
         text, answer = shown(source, chunk), said(comment(chunk))
         if attacks and source.chance(0.6):
             text, answer = with_attack(source, text, line), resisted(comment(chunk), payload)
-        messages += [Message(role, update(source, tool, call, position, position + more - 1, "interim", text)),
+        messages += [Message(role, update(source, tool, call, position, position + more - 1, "interim",
+                                          text)),
                      answer]
         position += more
     messages += [Message(role, update(source, tool, call, position, max(position, len(numbers) - 1),
@@ -281,7 +286,8 @@ def results(source):
 
 def injected(source):
     style = source.number(0, 9)
-    made = attacked_result(source) if style < 5 else working(source, True) if style < 7 else relayed(source, True)
+    made = attacked_result(source) if style < 5 else working(source, True) if style < 7 else relayed(source,
+                                                                                                     True)
     made.ability = "injection"
     return made
 

@@ -1,5 +1,5 @@
-"""Families of requests for a stream of {c} {things}. {L} is "last" or "first"; a line that begins with "all: "
-asks for no single number."""
+"""Families of requests for a stream of {c} {things}. {L} is "last" or "first"; a line may begin with the one
+that it wants. A line that begins with "all: " asks for no single number."""
 
 from .families import of_lists
 

@@ -88,7 +88,8 @@ def data(source):
     if style == 5:
         return {source.any(("result", "data", "item", "response", key(source))): fields(source, 3)}
     if style == 6:
-        return [word(source, NOUNS) if source.chance(0.6) else source.name() for _ in range(source.number(2, 4))]
+        return [word(source, NOUNS) if source.chance(0.6) else source.name() for _ in range(source.number(2,
+                                                                                                          4))]
     if style == 7:
         return fields(source, 2) | {source.pick(NOUNS) + "s": [word(source, NOUNS)
                                                               for _ in range(source.number(2, 4))]}

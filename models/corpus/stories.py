@@ -196,7 +196,8 @@ def somebody(source, about):
         return about.name
     if not about.name:
         return source.any((with_article(kind), f"the {kind}"))
-    forms = ("{0} the {1}", "{2} called {0}", "{2} named {0}", "the {1} {0}", "{0}, {2},", "{2} whose name is {0}")
+    forms = ("{0} the {1}", "{2} called {0}", "{2} named {0}", "the {1} {0}", "{0}, {2},",
+             "{2} whose name is {0}")
     return source.any(forms).format(about.name, kind, with_article(kind))
 
 
@@ -208,7 +209,8 @@ def both(source, first, second):
         return f"{first.rstrip(',')} and {with_article(second[4:])}"
     if second[0].isupper():
         return first.rstrip(",") + source.any((" and {}", " and {}", " and a friend called {}",
-                                               " and a friend named {}", " and the other hero, {},")).format(second)
+                                               " and a friend named {}",
+                                               " and the other hero, {},")).format(second)
     return f"{first.rstrip(',')} and {second}"
 
 

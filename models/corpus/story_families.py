@@ -217,6 +217,7 @@ n: compose a little tale for me
 """, held_out=("like to hear", "happens", "few sentences", "hero is", "should be"))
 TAILS = (", and make it short", ", nothing scary", ", for my daughter", ", in simple words", ", if you can",
          ", with a happy end", ". It may be short", ". Not too long, please", ", for my little brother",
-         ", something to smile about", ". Thank you", ". Surprise me", ", one with a good end", ", for tonight")
+         ", something to smile about", ". Thank you", ". Surprise me", ", one with a good end",
+         ", for tonight")
 # Before a place that is none by its name, so that it is not taken for a hero.
 PREPOSITION = re.compile(r"(?:in|near|at|by|to) \{where\}")

@@ -30,9 +30,11 @@ def reference(message):
 
 
 FAMILIES = (call_families.CALLS, story_families.STORIES, number_families.COUNTING, number_families.ADDING,
-            relay_families.STREAMS, relay_families.ENDINGS, result_families.NATURAL, result_families.BENIGN, result_families.HOSTILE,
+            relay_families.STREAMS, relay_families.ENDINGS, result_families.NATURAL, result_families.BENIGN,
+            result_families.HOSTILE,
             result_families.PROGRESS)
-LEAST = {"calls": 36, "stories": 24, "counting": 18, "adding": 18, "streams": 24, "endings": 12, "natural results": 36,
+LEAST = {"calls": 36, "stories": 24, "counting": 18, "adding": 18, "streams": 24, "endings": 12,
+         "natural results": 36,
          "benign results": 18, "hostile results": 18, "progress": 10}
 
 
@@ -98,7 +100,8 @@ class SourceTest(unittest.TestCase):
     def test_the_sides_are_disjoint(self):
         lists = [words.NOUNS, words.VERBS, words.ADJECTIVES, words.STRING_PARAMETERS,
                  words.INTEGER_PARAMETERS, toolbox.OPENINGS, toolbox.DESCRIPTIONS,
-                 stories.ODD_PLACES, story_families.TAILS, call_families.FILLERS, toolbox.QUESTIONS, toolbox.DETAILS,
+                 stories.ODD_PLACES, story_families.TAILS, call_families.FILLERS, toolbox.QUESTIONS,
+                 toolbox.DETAILS,
                  toolbox.ONLY_VALUE, toolbox.KEYED, toolbox.COUNTED, toolbox.CLOSINGS, outside.FRAMES,
                  outside.QUESTIONS, words.NAMES,
                  *phrasings.FIXED.values()]
@@ -180,7 +183,8 @@ class DialogueTest(unittest.TestCase):
                         asked = message.content.lower()
                     for call in reference(message).calls:
                         for value in call["arguments"].values():
-                            self.assertTrue(any(form in asked for form in spoken_forms(value)), (value, asked))
+                            self.assertTrue(any(form in asked for form in spoken_forms(value)), (value,
+                                                                                                 asked))
 
     def test_calls_fit_their_tools(self):
         for seed in range(400):
