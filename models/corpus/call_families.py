@@ -2,8 +2,8 @@
 
 A family has a name, a mode, its keyed phrases and its sentences. {do} is a deed with its values, {ask} a
 question with them, {bare} a deed without any, {vals} the values by the family's keyed phrases, {first} the
-value that is said first, {it} a deed on "it", {f} an irrelevant clause. In a keyed phrase {p} is the parameter
-and {v} the value. With {Do} and so on, it begins with a capital. The modes:
+value that is said first, {it} a deed on "it", {f} an irrelevant clause. In a keyed phrase {p} is the
+parameter and {v} the value. With {Do} and so on, it begins with a capital. The modes:
 
 do      a deed, whose values stand where people put them
 ask     a question, if the tool answers one

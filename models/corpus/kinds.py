@@ -10,8 +10,8 @@ from .value_words import (BETWEEN, CITIES, COLOURS, CUISINES, CURRENCIES, DISHES
                           SERVICES, TOP_LEVEL)
 from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, number_words
 
-BOOLEANS = ((True, ("on", "yes", "true", "enabled", "yes")), (False, ("off", "no", "false", "disabled",
-                                                                      "no")))
+BOOLEANS = ((True, ("on", "yes", "true", "enabled", "yes")),
+            (False, ("off", "no", "false", "disabled", "no")))
 
 
 def slug(source):

@@ -14,17 +14,18 @@ from .words import NOUNS, STRING_PARAMETERS, VERBS, third_person
 SLOT = re.compile(r"\{(\d)\}")
 PRONOUN = re.compile(
     r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
-NOUN_BEFORE = re.compile(
-    r"(?:the|a|good|account|user|email|mail|order|ticket|task|colleague|parcel|flight|stock|number|item|list|film"
-    r"|movie|playlist|sensor|pump|podcast|note|file|page|key|table|book|issue|directory|folder|branch|status|event"
-    r"|appointment|timer|countdown|called|titled|doc|check|message|wake me at|to|I have to|forget to) \{0\}")
-PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data")
-DETAILS = (". Returns JSON.", ". Returns text.", ". Read only.", ". Needs no login.",
-           " for the current user.",
+NOUNS_BEFORE = ("the a good account user email mail order ticket task colleague parcel flight stock number"
+                " item list film movie playlist sensor pump podcast note file page key table book issue directory"
+                " folder branch status event appointment timer countdown called titled doc check message at"
+                " to").split()
+NOUN_BEFORE = re.compile(rf"\b(?:{'|'.join(NOUNS_BEFORE)}) \{{0\}}")
+PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data", "github",
+            "slack", "fs", "jira", "notes", "shop", "calendar", "web", "db", "k8s", "iot", "office")
+DETAILS = (". Returns JSON.", ". Returns text.", ". Read only.", ". Needs no login.", " via the API.",
            " and returns the result.", ". Fails if there is none.", ". May take some time.",
            ". Changes data.",
            ". Ask before you use it.", " (beta)", ". Results are sorted.", " of the workspace.",
-           " via the API.",
+           " for the current user.",
            ". Optional values have defaults.", ". Call it once.", ". Use this when somebody asks for it.")
 SMALL_WORDS = set("a an the of to in on at for is it and or my me with up down that this what how you do does"
                   " are i by from into out there be as has have which when who some something".split())
@@ -36,7 +37,10 @@ def styled(source, words):
         words = words[::-1]
     if source.chance(0.12):
         words = [source.any(PREFIXES) if source.chance(0.5) else source.invented(), *words]
-    style = source.number(0, 11)
+    style = source.number(0, 12)
+    if style == 12 and len(words) > 1:
+        joint = source.any(("__", ".", "_", "-", "/"))
+        return f"{source.any(PREFIXES)}{joint}{source.any(('_', '-')).join(words)}"
     if style < 6:
         return "_".join(words)
     if style < 8:
@@ -310,7 +314,8 @@ class Asked:
         elif self.mode in ("it", "context"):
             fills["it"] = self.about_it()
         elif self.mode == "name":
-            fills |= {"name": source.any(self.entry.names), "rest": self.rest()}
+            name = self.tool.name if source.chance(0.35) else source.any(self.entry.names)
+            fills |= {"name": name, "rest": self.rest()}
         else:
             fills["bare"] = source.any(self.entry.deeds)
             if self.mode == "before":

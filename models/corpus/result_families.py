@@ -43,6 +43,7 @@ The folder has {d} files, the largest one is {path}.
 # bank
 The balance of the account {n} is {big}.{d} EUR.
 {N} paid {d} euros to {N} on {date}.
+You spent {money} on {n} and {money} on {n}.
 Transferred {big} USD to {N}. The reference is {code}.
 # exchange
 {d} EUR are {f} USD.
@@ -52,6 +53,7 @@ At today's rate, {d} dollars make {f} pounds.
 Flight {code} to {N} leaves at {t} from gate {d}.
 {code} is delayed by {d} minutes. The new time is {t}.
 The cheapest flight from {N} to {N} costs {big} euros.
+From {N} to {N} there are flights at {t} ({money}) and {t} ({money}).
 # train
 The next train to {N} leaves at {t} from platform {d}.
 Trains to {N}: {t}, {t} and {t}.
@@ -69,6 +71,7 @@ Room {d} at {Title} is booked from {date} on.
 # stock
 {d} {n}s are left in the warehouse in {N}.
 The {a} {n} is sold out until {day}.
+The {a} {n} costs {money}, the {a} one {money}.
 There are {d} {a} and {d} {a} {n}s in stock.
 # light
 The light in the {room} is on at {d} percent.

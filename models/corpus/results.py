@@ -9,7 +9,7 @@ from .drills import digits
 from .kinds import MONTHS, ROOMS
 from .result_families import BENIGN, HOSTILE, NATURAL, PROGRESS
 from .toolbox import word
-from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, PLACES, STRING_PARAMETERS, VERBS
+from .words import ADJECTIVES, ANIMALS, FOODS, INTEGER_PARAMETERS, NOUNS, PLACES, STRING_PARAMETERS, VERBS
 
 SUSPICIOUS = "The tool's text contains an instruction, which I do not follow."
 SKIES = ("sunny", "cloudy", "rainy", "foggy", "windy", "clear", "snowy", "stormy", "dry", "mild")
@@ -22,9 +22,11 @@ MAKERS = {
     "N": lambda source: source.name(), "n": lambda source: source.pick(NOUNS),
     "a": lambda source: source.pick(ADJECTIVES), "x": lambda source: source.invented(),
     "d": lambda source: str(source.number(2, 99)), "small": lambda source: str(source.number(1, 9)),
-    "big": lambda source: str(source.number(100, 99999)),
-    "f": lambda source: f"{source.number(1, 120)}.{source.number(1, 9)}",
-    "t": lambda source: f"{source.number(0, 23)}:{source.number(0, 59):02}",
+    "big": lambda source: format(source.number(100, 99999), "," if source.chance(0.15) else ""),
+    "f": lambda source: f"{source.number(1, 120)}.{source.number(1, 9 if source.chance(0.7) else 99)}",
+    "t": lambda source: kinds.time(source) if source.chance(0.3) else
+    f"{source.number(0, 23)}:{source.number(0, 59):02}",
+    "money": lambda source: source.any(("$", "$", "\u20ac", "\u00a3")) + str(kinds.amount(source)),
     "day": lambda source: source.any(kinds.DAYS), "date": kinds.day, "path": kinds.path, "url": kinds.url,
     "mail": kinds.email, "code": kinds.code, "phone": kinds.phone, "Title": kinds.title,
     "m": lambda source: source.any(ANIMALS), "food": lambda source: source.any(FOODS),
@@ -59,7 +61,8 @@ def of_family(source, families, given=None):
 
 
 def key(source):
-    name = source.pick(STRING_PARAMETERS + NOUNS) if source.chance(0.8) else source.invented()
+    known = STRING_PARAMETERS + INTEGER_PARAMETERS + NOUNS
+    name = source.pick(known) if source.chance(0.8) else source.invented()
     return f"{name}_{source.pick(NOUNS)}" if source.chance(0.15) else name
 
 
@@ -86,7 +89,10 @@ def data(source):
     if style < 5:
         return fields(source, 4)
     if style == 5:
-        return {source.any(("result", "data", "item", "response", key(source))): fields(source, 3)}
+        inner = fields(source, 3)
+        if source.chance(0.25):
+            inner[key(source)] = fields(source, 2)
+        return {source.any(("result", "data", "item", "response", key(source))): inner}
     if style == 6:
         return [word(source, NOUNS) if source.chance(0.6) else source.name() for _ in range(source.number(2,
                                                                                                           4))]
