@@ -15,9 +15,9 @@ SLOT = re.compile(r"\{(\d)\}")
 PRONOUN = re.compile(
     r"\{0\}(?:$|[,:]| (?:to|into|on|at|by|from|for|as|in|out|over|with|and|up|down|off|away) )")
 NOUNS_BEFORE = ("the a good account user email mail order ticket task colleague parcel flight stock number"
-                " item list film movie playlist sensor pump podcast note file page key table book issue directory"
-                " folder branch status event appointment timer countdown called titled doc check message at"
-                " to").split()
+                " item list film movie playlist sensor pump podcast note file page key table book issue"
+                " directory folder branch status event appointment timer countdown called titled doc check"
+                " message at to").split()
 NOUN_BEFORE = re.compile(rf"\b(?:{'|'.join(NOUNS_BEFORE)}) \{{0\}}")
 PREFIXES = ("api", "mcp", "srv", "app", "my", "tools", "core", "v1", "sys", "main", "home", "data", "github",
             "slack", "fs", "jira", "notes", "shop", "calendar", "web", "db", "k8s", "iot", "office")
