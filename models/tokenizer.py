@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 
-LETTER_MERGES, SIGN_MERGES, SPACE_MERGES = 460, 24, 160
+LETTER_MERGES, SIGN_MERGES, SPACE_MERGES = 700, 30, 220
 SPLIT = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
 
 

@@ -1,12 +1,11 @@
 """Small talk and small facts: greetings, identity, colours, days, counting, adding."""
 
 from .dialogue import Dialogue, Message, said
-from .phrasings import (ABOUT, ADDITIONS, ADDRESSES, AFTER, BEFORE, COLOUR_QUESTIONS, COUNT_DOWN,
-                        COUNT_TO, COUNT_UP, FIXED, FURTHER, GREETINGS, GREETING_TAILS, INTRODUCTIONS,
-                        MIX_QUESTIONS, OPENERS)
+from .number_families import ADDING, COUNTING
+from .phrasings import (ABOUT, ADDRESSES, AFTER, BEFORE, COLOUR_QUESTIONS, FIXED, FURTHER, GREETINGS,
+                        GREETING_TAILS, INTRODUCTIONS, MIX_QUESTIONS, OPENERS)
+from .words import number_words
 
-NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen
-fourteen fifteen sixteen seventeen eighteen nineteen twenty""".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 THINGS = {
     "sky": "blue", "sea": "blue", "grass": "green", "leaf": "green", "frog": "green",
@@ -71,7 +70,8 @@ def colour(source):
         pair = source.any(list(MIXES))
         mixed = MIXES[pair]
         pair = pair if source.chance(0.5) else pair[::-1]
-        return phrase(source, MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
+        return phrase(source,
+                      MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
     thing = source.any(list(THINGS))
     article = source.any(("the ", "a ")) if thing not in ("snow", "milk", "coal", "blood",
     "grass") \
@@ -83,30 +83,30 @@ def colour(source):
 def day(source):
     index = source.number(0, 6)
     if source.chance(0.5):
-        return phrase(source, AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
+        return phrase(source,
+                      AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
     return phrase(source, BEFORE).format(DAYS[index]), f"Before {DAYS[index]} comes {DAYS[index - 1]}."
 
 
+def shown(source, numbers):
+    """The numbers as somebody writes them: in digits or in words."""
+    if source.chance(0.35):
+        numbers = tuple(number_words(number) for number in numbers)
+    return dict(zip("ab", numbers))
+
+
 def counting(source):
-    kind = source.any(("up", "down", "to"))
+    family = COUNTING.any(source)[1]
+    kind, template = source.any(family).split(": ", 1)
     while True:
-        low = 1 if kind == "to" or source.chance(0.1) else source.number(1, 49)
+        low = 1 if kind in "tD" or source.chance(0.1) else source.number(1, 49)
         most = 50 if source.chance(0.4) else min(50, low + 12)
         high = source.number(low + 1, most)
         # There are few numbers to count to: all are taught, and judged in other words.
-        if kind == "to" or source.owns("count", kind, low, high):
+        if kind in "tD" or source.owns("count", kind, low, high):
             break
-    if kind == "down":
-        numbers = range(high, low - 1, -1)
-        text = (phrase(source, COUNT_DOWN).format(high, low) if low != 1 or source.chance(0.5)
-                else source.any(("count down from {}", "count backwards from {}",
-                                 "count back from {}")).format(high))
-    elif kind == "to":
-        numbers = range(1, high + 1)
-        text = phrase(source, COUNT_TO).format(high)
-    else:
-        numbers = range(low, high + 1)
-        text = phrase(source, COUNT_UP).format(low, high)
+    numbers = range(high, low - 1, -1) if kind in "dD" else range(low, high + 1)
+    text = template.format(**shown(source, (numbers[0], numbers[-1])))
     return text, ", ".join(map(str, numbers)) + "."
 
 
@@ -115,10 +115,10 @@ def adding(source):
         a, b = source.number(0, 20), source.number(0, 20)
         if source.owns("add", a, b):
             break
-    words = source.chance(0.12)
-    shown = (NUMBER_WORDS[a], NUMBER_WORDS[b]) if words else (a, b)
-    template = phrase(source, ADDITIONS)
-    return template.format(*shown), f"{a} + {b} = {a + b}."
+    template = source.any(ADDING.any(source)[1])
+    if template.index("{b}") < template.index("{a}"):
+        return template.format(**shown(source, (a, b))), f"{b} + {a} = {a + b}."
+    return template.format(**shown(source, (a, b))), f"{a} + {b} = {a + b}."
 
 
 KINDS = (greeting, fixed, fixed, colour, day, counting, counting, adding, adding, adding, adding)

@@ -1,16 +1,13 @@
 """Calling the tool that fits, none where none fits, and answering from its result."""
 
-import json
-
-from . import basics, outside
+from . import basics, natural, outside, stories
+from .catalogue import SIDES
 from .dialogue import Dialogue, Message, called, said
-from .drills import digits, thing
+from .results import result
 from .toolbox import (FAMILIAR, FINDING, asked_again, bare_tool_and_request, competing, familiar_request,
-                      offered, tool_and_request, word)
-from .words import ADJECTIVES, NOUNS, STRING_PARAMETERS
+                      offered, tool_and_request)
 
 NO_TOOL = "None of my tools can do that."
-SUSPICIOUS = "The tool's text contains an instruction, which I do not follow."
 
 
 def request_of(source):
@@ -19,37 +16,9 @@ def request_of(source):
     return tool_and_request(source)
 
 
-def tool_result(source):
-    """What a tool may return, and the answer from it."""
-    style = source.number(0, 4)
-    if style == 0:
-        text = " ".join(word(source, NOUNS + ADJECTIVES) for _ in range(source.number(1, 4)))
-        if source.chance(0.5):
-            text += f" {digits(source)}"
-        return text, f"The result is: {text}"
-    if style == 1:
-        text = digits(source)
-        return text, f"The result is {text}."
-    if style == 2:
-        reason = source.any(("not found", "access denied", "no such {n}", "the {n} is {a}",
-                             "timeout", "invalid {n}")).format(n=source.pick(NOUNS),
-                                                               a=source.pick(ADJECTIVES))
-        return source.any(("error: ", "Error: ", "failed: ")) + reason, f"The tool failed: {reason}."
-    key = word(source, STRING_PARAMETERS + NOUNS)
-    value = int(digits(source)) if source.chance(0.6) else thing(source)
-    fields = {key: value}
-    if style == 4:
-        fields[word(source, NOUNS)] = source.number(0, 99)
-    text = json.dumps(fields, ensure_ascii=False)
-    if source.chance(0.3):
-        text = text.replace('": ', '":').replace(", ", ",")
-        value = str(value).replace(", ", ",")
-    return text, f"The {key} is {value}."
-
-
 def with_result(source, messages):
-    result, answer = tool_result(source)
-    messages += [Message("tool", result), said(answer)]
+    text, answer = result(source)
+    messages += [Message("tool", text), said(answer)]
 
 
 def choosing(source):
@@ -94,6 +63,54 @@ def calling(source, request=None):
         request = asked_again(source, source.any(requests))
 
 
+def natural_calling(source):
+    """Calls of realistic tools, and often more of them, with or without answers from their results."""
+    request = natural.natural_request(source)
+    requests = natural.others_for(source, request, source.any((0, 0, 1, 1, 2, 2, 3, 3, 4, 6)))
+    messages = []
+    while True:
+        messages += [Message("user", request.text), called(request.tool.name, request.arguments)]
+        if source.chance(0.3):
+            with_result(source, messages)
+        if len(messages) > 7 or source.chance(0.45):
+            return Dialogue("tools", messages, [each.tool for each in requests])
+        if source.chance(0.1):
+            messages += [Message("user", strange_request(source, requests).text), said(NO_TOOL)]
+        request = natural.asked_again(source, source.any(requests))
+
+
+def strange_request(source, requests):
+    """A request that none of the tools of these fits: of none of their domains."""
+    domains = {each.entry.domain for each in requests}
+    while True:
+        entry = source.any(SIDES[source.held_out])
+        if entry.domain not in domains:
+            return natural.natural_request(source, entry)
+
+
+def natural_no_call(source):
+    """Realistic tools are on offer, but none of them does what is asked."""
+    kind = source.number(0, 9)
+    first = natural.natural_request(source) if kind != 9 else \
+        natural.natural_request(source, natural.invented_entry(source))
+    requests = natural.others_for(source, first, source.any((0, 1, 2, 3)) if kind != 9 else 0)
+    if kind in (6, 7):
+        requests = [each for each in requests if each.entry.domain != "numbers"] or [
+            natural.natural_request(source, natural.invented_entry(source))]
+    tools = [each.tool for each in requests]
+    if kind < 6:
+        text = strange_request(source, requests).text
+        return Dialogue("no tool", [Message("user", text), Message("assistant", NO_TOOL, without_call)],
+                        tools)
+    if kind == 8:
+        question, told = stories.dialogue(source).messages
+        return Dialogue("no tool", [question, Message("assistant", told.content, without_call)], tools)
+    if kind < 8:
+        return Dialogue("no tool", basics.exchange(source), tools)
+    question, answer = outside.exchange(source)
+    return Dialogue("no tool", [question, Message("assistant", answer.content, without_call)], tools)
+
+
 def oddly_worded(source):
     """Calls of which nothing but the names and values themselves says which belong together."""
     source.odd_requests = True
@@ -121,6 +138,8 @@ def without_call(answer):
 
 def no_call(source):
     """Tools are on offer, but none of them does what is asked."""
+    if source.chance(0.6):
+        return natural_no_call(source)
     request = tool_and_request(source)
     verb = request.verb if source.chance(0.1 if source.held_out else 0.3) else None
     thing = request.thing if not source.held_out and not verb and source.chance(0.2) else None
@@ -137,6 +156,12 @@ def no_call(source):
 
 def for_evaluation(source):
     """One call each time, without its result: what the bars of the evaluation are about."""
+    if source.chance(0.8):
+        request = natural.natural_request(source)
+        requests = natural.others_for(source, request, source.number(0, 3))
+        return Dialogue("tools", [Message("user", request.text),
+                                  called(request.tool.name, request.arguments)],
+                        [each.tool for each in requests])
     request = tool_and_request(source)
     return Dialogue("tools", [Message("user", request.text),
                               called(request.tool.name, request.arguments)],

@@ -19,7 +19,9 @@ CHAT_TEMPLATE = (
     "{%- if f.parameters and f.parameters.properties -%}"
     "{%- for key, property in f.parameters.properties.items() -%}"
     "{{ (', ' if not loop.first else '') + key + ('' if key in needed else '?') }}"
-    "{%- if property.type is string -%}{{ ': ' + property.type }}{%- endif -%}"
+    "{%- if property.enum -%}{%- for each in property.enum -%}"
+    "{{ ': ' if loop.first else '|' }}{{ each }}{%- endfor -%}"
+    "{%- elif property.type is string -%}{{ ': ' + property.type }}{%- endif -%}"
     "{%- endfor -%}{%- endif -%}"
     "{{ ') ' + f.description if f.description else ')' }}"
     "{%- endfor -%}<|end|>{%- endif -%}"
@@ -57,9 +59,15 @@ class Message:
     attacked: bool = False
 
 
+def schema(kind):
+    """Of a parameter of this type."""
+    return {"type": "string", "enum": kind.split("|")} if "|" in kind else {"type": kind}
+
+
 @dataclass
 class Tool:
-    """A tool on offer. parameters: (name, JSON type, required), in the schema's order."""
+    """A tool on offer. parameters: (name, JSON type, required), in the schema's order. A type with | in
+    it has the values of a string."""
 
     name: str
     description: str
@@ -72,7 +80,7 @@ class Tool:
             "description": self.description,
             "inputSchema": {
                 "type": "object",
-                "properties": {name: {"type": kind} for name, kind, _ in self.parameters},
+                "properties": {name: schema(kind) for name, kind, _ in self.parameters},
                 "required": [name for name, _, required in self.parameters if required],
             },
         }

@@ -1,13 +1,20 @@
 """Small stories, and the parser that says whether a text is one."""
 
+import functools
 import re
 from dataclasses import dataclass
 
 from .phrasings import OPENERS
 from .dialogue import Dialogue, Message, said
 from .source import is_held_out
+from .story_families import PREPOSITION, STORIES, TAILS
 from .toolbox import GLUE
 from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, OBJECTS, PLACES, with_article
+
+# Who may be a hero besides the animals.
+PEOPLE = """boy girl princess prince knight king queen witch pirate farmer astronaut snowman fairy ghost dwarf
+elf doctor teacher grandmother grandfather detective captain cook king mermaid unicorn kitten puppy elephant
+lion tiger monkey camel snake spider ant butterfly dinosaur""".split()
 
 # A story walks through these stages in order; it has the first, the last, and 2 to 6 between.
 # {Hero} is {hero} at the beginning of a sentence.
@@ -54,87 +61,8 @@ ENDINGS = ("In the end {hero} came home happy.",
            "That night {hero} slept well in the {place}.",
            "From then on {hero} was never lonely again.")
 
-# Who and where, and who alone; and nothing at all.
-REQUESTS = (
-    "tell me a story about {who} and {where}", "tell a story about {who} in {where}",
-    "write a story about {who} at {where}", "a story about {who} and {where}",
-    "can you tell me a story about {who} near {where}?", "I want a story about {who} and {where}",
-    "make up a story with {who} and {where}", "tell me a small story about {who} in {where}",
-    "write a short story about {who} and {where}", "tell me a tale of {who} and {where}",
-    "story about {who} in {where}", "give me a story about {who} by {where}",
-    "tell us a story with {who} in {where}", "let me hear a story about {who} and {where}",
-    "invent a story about {who} at {where}", "I would like a story about {who} near {where}",
-    "could you write a story about {who} and {where}?", "tell me something about {who} in {where}",
-    "narrate a story about {who} and {where}", "a bedtime story about {who} and {where}",
-    "do you know a story about {who} and {where}?", "a tale about {who} near {where}",
-    "a story about {who} near {where}", "a story about {who} at {where}",
-    "a story about {who} in {where}", "a story about {who} by {where}",
-    "a story with {who} and {where}", "a story with {who} near {where}",
-    "a small story about {who} and {where}", "a short story about {who} in {where}",
-    "a tale about {who} and {where}", "a tale of {who} at {where}", "a tale of {who} in {where}",
-    "a tale with {who} by {where}", "tell me about {who} and {where} in a story",
-    "tell a tale about {who} near {where}", "tell a tale of {who} and {where}",
-    "tell a short story about {who} and {where}", "tell a story with {who} at {where}",
-    "tell me a tale about {who} near {where}", "tell me a bedtime story about {who} in {where}",
-    "tell me a story of {who} near {where}", "tell me a story with {who} by {where}",
-    "tell us about {who} in {where}", "please tell a story about {who} and {where}",
-    "write about {who} and {where}", "write a tale about {who} in {where}",
-    "write me a story about {who} by {where}", "write down a story about {who} near {where}",
-    "make a story about {who} and {where}", "make up a tale about {who} near {where}",
-    "make me a story with {who} at {where}", "invent a story with {who} and {where}",
-    "invent a tale of {who} near {where}", "imagine a story about {who} and {where}",
-    "think of a story about {who} and {where}", "can I have a story about {who} and {where}?",
-    "can we have a story about {who} in {where}?",
-    "can you write a story about {who} near {where}?",
-    "could you tell a story of {who} near {where}?", "may I hear a story about {who} and {where}?",
-    "I need a story about {who} and {where}", "I would love a story about {who} in {where}",
-    "I want to hear a story about {who} near {where}", "I want a tale about {who} and {where}",
-    "what about a story of {who} and {where}?", "how about a story about {who} in {where}?",
-    "my story should be about {who} and {where}", "let there be a story about {who} near {where}",
-    "the story of {who} and {where}", "the story of {who} in {where}",
-    "once upon a time: {who} and {where}", "story: {who} and {where}",
-    "story time: {who} near {where}", "read me a story about {who} and {where}",
-    "show me a story about {who} in {where}",
-)
-# After "and", what is no place by its name would be a second hero.
-WITH_A_PREPOSITION = tuple(text for text in REQUESTS if "and {where}" not in text)
-WITHOUT_PLACE = (
-    "tell me a story about {who}", "tell a story about {who}", "write a story about {who}",
-    "a story about {who}", "can you tell me a story about {who}?", "I want a story about {who}",
-    "make up a story with {who}", "tell me a small story about {who}", "a tale about {who}",
-    "write a short story about {who}", "tell me a tale of {who}", "give me a story about {who}",
-    "let me hear a story about {who}", "could you tell a story about {who}?",
-    "invent a story about {who}", "do you know a story about {who}?", "a story with {who}",
-    "a story of {who}", "a small story about {who}", "a short story about {who}",
-    "a bedtime story about {who}", "a tale of {who}", "a tale with {who}",
-    "tell a tale about {who}", "tell a tale of {who}", "tell a short story about {who}",
-    "tell a story with {who}", "tell me a tale about {who}", "tell me a bedtime story about {who}",
-    "tell me a story with {who}", "tell me the story of {who}", "tell us a story about {who}",
-    "please tell a story about {who}", "write a tale about {who}", "write me a story about {who}",
-    "make a story about {who}", "make up a tale about {who}", "make up a story about {who}",
-    "invent a tale about {who}", "imagine a story about {who}", "think of a story with {who}",
-    "can I have a story about {who}?", "can you write a story about {who}?",
-    "may I hear a story about {who}?", "I need a story about {who}",
-    "I would like a story about {who}", "I want to hear a story about {who}",
-    "I want a tale of {who}", "how about a story about {who}?", "what about a story with {who}?",
-    "the story of {who}", "story about {who}", "story: {who}", "read me a story about {who}",
-    "narrate a story about {who}",
-)
-WITHOUT_HERO = (
-    "tell me a story", "tell a story", "a story", "can you tell me a story?", "write a story",
-    "tell me a short story", "I want a story", "a small story", "make up a story",
-    "do you know a story?", "tell me a small story", "could you tell me a story?",
-    "tell me a bedtime story", "give me a story", "I would like a story", "tell us a story",
-    "any story", "story, please", "story time", "a tale", "a short story", "a bedtime story",
-    "tell me a tale", "tell a tale", "tell me any story", "tell me some story",
-    "tell me another story", "another story", "one more story", "write me a story",
-    "write a short story", "write a tale", "make a story", "make me a story", "invent a story",
-    "invent something like a story", "can I have a story?", "can you tell a story?",
-    "could you write a story?", "may I hear a story?", "I need a story", "I want to hear a story",
-    "I would love a story", "let me hear a story", "let us have a story", "read me a story",
-    "how about a story?", "what about a story?", "do you know any stories?",
-    "do you know stories?", "narrate a story", "please tell me something like a story",
-)
+CHARACTERS = ("brave", "little", "shy", "clever", "lazy", "curious", "old", "young", "tiny", "hungry", "kind",
+              "sleepy", "grumpy", "lonely", "cheerful", "small", "wise", "silly")
 
 
 @dataclass
@@ -159,7 +87,7 @@ ODD_PLACES = tuple(noun for noun in NOUNS if noun not in ANIMALS)
 def draw(source):
     if source.chance(0.06):
         return DEFAULT
-    kind = source.any(ANIMALS) if source.chance(0.8) else source.pick(NOUNS)
+    kind = source.any(ANIMALS + PEOPLE) if source.chance(0.8) else source.pick(NOUNS)
     about = About(source.name(), kind)
     form = source.number(0, 9)
     if form < 2:
@@ -167,10 +95,10 @@ def draw(source):
     elif form < 4:
         about.name = ""
     if source.chance(0.3):
-        about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS)}"
+        about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS + PEOPLE)}"
     if source.chance(0.75):
-        about.place = source.any(PLACES) if source.chance(0.8) else source.pick(ODD_PLACES)
-        while source.chance(0.7):
+        about.place = source.any(PLACES) if source.chance(0.65) else source.pick(ODD_PLACES)
+        while source.chance(0.6):
             both = f"{source.any(ADJECTIVES)} {source.any(PLACES)}"
             if source.owns("place", both):
                 about.place = both
@@ -244,33 +172,69 @@ def asked_with_glue(source, with_place):
             return made.replace("  ", " ")
 
 
+@functools.cache
+def phrasings(family, mark, clear):
+    """The family's requests of a sort. clear: whether the place is one by its name."""
+    found = [text[3:] for text in family[1] if text.startswith(mark)]
+    return [text for text in found if clear or PREPOSITION.search(text)]
+
+
+def phrasing(source, mark, clear=True):
+    """A way to ask for a story."""
+    while True:
+        found = phrasings(STORIES.any(source), mark, clear)
+        if found:
+            return source.any(found)
+
+
+def somebody(source, about):
+    """The hero as a request has it."""
+    kind = about.kind
+    if kind and source.chance(0.15):
+        kind = f"{source.pick(CHARACTERS)} {kind}"
+    if not kind:
+        return about.name
+    if not about.name:
+        return source.any((with_article(kind), f"the {kind}"))
+    forms = ("{0} the {1}", "{2} called {0}", "{2} named {0}", "the {1} {0}", "{0}, {2},",
+             "{2} whose name is {0}")
+    return source.any(forms).format(about.name, kind, with_article(kind))
+
+
+def both(source, first, second):
+    """Two heroes as a request has them."""
+    if second.startswith("the ") and source.chance(0.15):
+        return f"{first.rstrip(',')} and {source.any(('his', 'her', 'their'))} {second[4:]}"
+    if second.startswith("the ") and source.chance(0.7):
+        return f"{first.rstrip(',')} and {with_article(second[4:])}"
+    if second[0].isupper():
+        return first.rstrip(",") + source.any((" and {}", " and {}", " and a friend called {}",
+                                               " and a friend named {}",
+                                               " and the other hero, {},")).format(second)
+    return f"{first.rstrip(',')} and {second}"
+
+
 def request(source, about):
     if about is DEFAULT:
-        text = source.pick(WITHOUT_HERO)
+        text = phrasing(source, "n: ")
     else:
-        who = about.name or source.any((with_article(about.kind), f"the {about.kind}"))
-        if about.name and about.kind:
-            who = source.any(("{0} the {1}", "{2} called {0}", "{2} named {0}", "the {1} {0}"))\
-                .format(about.name, about.kind, with_article(about.kind))
-        second = about.second
-        if second.startswith("the ") and source.chance(0.7):
-            second = with_article(second[4:])
-        if second:
-            forms = (" and {}", " and a friend called {}", " and a friend, {},")
-            who += (source.any(forms) if second == about.second and second[0].isupper()
-                    else forms[0]).format(second)
+        who = somebody(source, about)
+        if about.second:
+            who = both(source, who, about.second)
         where = source.any((f"the {about.place}", with_article(about.place)))
         clear = not about.place or about.place.split()[-1] in PLACES
-        text = source.pick(WITHOUT_PLACE if not about.place
-                           else REQUESTS if clear else WITH_A_PREPOSITION)
-        if clear and not source.held_out and source.chance(0.15):
+        text = phrasing(source, "p: " if about.place else "w: ", clear)
+        if clear and not source.held_out and source.chance(0.12):
             text = asked_with_glue(source, bool(about.place))
-        text = text.format(who=who, where=where)
+        text = text.format(who=who, where=where).replace(",,", ",").replace(",.", ".").replace(",:", ":")
+        text = text.rstrip(",").replace(",?", "?")
     if source.chance(0.15):
         text = source.pick(OPENERS) + text
+    if source.chance(0.12) and text[-1] not in ".?!":
+        text += source.pick(TAILS)
     if source.chance(0.5):
         text = text[:1].upper() + text[1:]
-    if source.chance(0.5) and not text.endswith("?"):
+    if source.chance(0.5) and text[-1] not in "?.!":
         text += source.any((".", "!", ", please."))
     return text
 

@@ -52,7 +52,8 @@ DETAILS = (" by its {parameter}", " for the given {parameter}", " and returns th
            ", if there is one", ". Returns text", " by {parameter}", ". The {parameter} is needed",
            " that matches the {parameter}", " in one step", ". Use it only when asked")
 USUAL_VALUE = (" for {v}", " of {v}", " about {v}", " in {v}", " {v}")
-ONLY_VALUE = (" called {v}", " named {v}", ": {v}", " for just {v}", " of type {v}", " only {v}", " with {v}", " from {v}", " at {v}", " on {v}", " to {v}", " by {v}", " into {v}",
+ONLY_VALUE = (" called {v}", " named {v}", ": {v}", " for just {v}", " of type {v}", " only {v}", " with {v}",
+              " from {v}", " at {v}", " on {v}", " to {v}", " by {v}", " into {v}",
               " near {v}", " under {v}", " as {v}", " using {v}", " like {v}", ", namely {v}",
               " - {v}", ", {v}", " = {v}", " over {v}", " after {v}", " via {v}", " against {v}")
 USUAL_KEYED = (" with {p} {v}", " and {p} {v}", ", {p} {v}")
@@ -129,6 +130,8 @@ class Request:
     arguments: dict
     verb: str = ""
     thing: str = ""
+    entry: object = None  # of the catalogue, and the kinds of its parameters, if it is natural
+    kinds: object = None
 
 
 def word(source, words):

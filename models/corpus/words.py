@@ -54,7 +54,9 @@ painter gardener fisher shepherd smith tailor piper clockmaker""".split()
 PLACES = """forest lighthouse river mill garden tower valley meadow village harbour castle cave hill
 lake island bridge market orchard library windmill station bakery barn beach cellar chapel farm
 field fountain grove inn marsh mountain museum palace pond quarry school shipyard square temple
-theatre tunnel vineyard well workshop observatory greenhouse glacier canyon""".split()
+theatre tunnel vineyard well workshop observatory greenhouse glacier canyon
+desert jungle city zoo kitchen attic playground train hotel circus swamp farmhouse stable cottage hospital
+airport submarine waterfall volcano cloud moon""".split()
 
 OBJECTS = """lantern key map bell drum kite book coin feather basket ribbon whistle compass candle
 ladder shell mirror teapot button umbrella flute hat clock ring stone spoon boat scarf""".split()
@@ -76,6 +78,18 @@ Bogota Santiago Havana Munich Hamburg Cologne Zurich Geneva Basel Milan Venice N
 Nice Bordeaux Seville Porto Bergen Riga Tallinn Vilnius Kyiv Istanbul Ankara Jakarta Manila Hanoi
 Bangkok Amsterdam Rotterdam Brussels Antwerp Edinburgh Glasgow Manchester Oxford Cambridge Houston
 France Germany Spain Italy Japan China India Brazil Canada Norway Kenya Egypt Peru Mexico Poland""".split()
+
+
+UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen""".split()
+TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def number_words(number):
+    """The number below a hundred in words."""
+    if number < 20:
+        return UNITS[number]
+    return TENS[number // 10] + (f"-{UNITS[number % 10]}" if number % 10 else "")
 
 
 def third_person(verb):

@@ -9,9 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from corpus import ABILITIES, MIXTURE, basics, calls, held_out_dialogue, outside, relay, shares
-from corpus import phrasings, stories, toolbox, training_dialogue, words
-from corpus.dialogue import SPECIALS, Answer, rendered
+from corpus import ABILITIES, MIXTURE, calls, held_out_dialogue, outside, relay, shares
+from corpus import call_families, catalogue, natural, number_families, phrasings, relay_families
+from corpus import result_families, results, stories, story_families, toolbox, training_dialogue, words
+from corpus.dialogue import CHAT_TEMPLATE, SPECIALS, Answer, Tool, rendered
+from corpus.kinds import BOOLEANS
 from corpus.source import Source, is_held_out, sides
 from tokenizer import Tokenizer
 
@@ -25,6 +27,62 @@ def reference(message):
     if not message.content.startswith("<tool_call>"):
         return Answer(message.content)
     return Answer("", [json.loads(message.content.split("\n")[1])])
+
+
+FAMILIES = (call_families.CALLS, story_families.STORIES, number_families.COUNTING, number_families.ADDING,
+            relay_families.STREAMS, relay_families.ENDINGS, result_families.NATURAL, result_families.BENIGN,
+            result_families.HOSTILE,
+            result_families.PROGRESS)
+LEAST = {"calls": 36, "stories": 24, "counting": 18, "adding": 18, "streams": 24, "endings": 12,
+         "natural results": 36,
+         "benign results": 18, "hostile results": 18, "progress": 10}
+
+
+def spoken_forms(value):
+    """How a request may have the value, in lower case."""
+    if isinstance(value, bool):
+        return dict(BOOLEANS)[value]
+    forms = [str(value).lower()]
+    if isinstance(value, int) and 0 <= value < 100:
+        forms += [words.number_words(value)] + ["a dozen"] * (value == 12)
+    return forms
+
+
+class FamiliesTest(unittest.TestCase):
+    def test_there_are_enough_and_one_of_six_is_held_out(self):
+        for families in FAMILIES:
+            training, held_out = families.sides
+            self.assertGreaterEqual(len(families.all), LEAST[families.subject])
+            self.assertEqual(len(training) + len(held_out), len(families.all))
+            self.assertGreaterEqual(len(held_out), len(families.all) // 7, families.subject)
+
+    def test_the_families_have_no_sentence_in_common(self):
+        for families in FAMILIES:
+            training, held_out = [{line for family in side for line in family[-1]} for side in families.sides]
+            if families is call_families.CALLS:
+                training = {(family[2], line) for family in families.sides[0] for line in family[-1]}
+                held_out = {(family[2], line) for family in families.sides[1] for line in family[-1]}
+            self.assertFalse(training & held_out, families.subject)
+
+    def test_no_keyed_phrase_of_the_evaluation_is_in_the_training(self):
+        def phrases(side):
+            return {phrase for family in side if family[1] in ("keyed", "mixed", "first")
+                    for phrase in call_families.KEYED[family[2]]}
+        training, held_out = map(phrases, call_families.CALLS.sides)
+        self.assertFalse(training & held_out - set(call_families.KEYED["set"]))
+
+    def test_each_side_draws_its_own_families(self):
+        for families in FAMILIES:
+            for held_out in (False, True):
+                drawn = {families.any(Source(seed, held_out))[0] for seed in range(300)}
+                self.assertEqual(drawn, {family[0] for family in families.sides[held_out]})
+
+    def test_tools_are_on_one_side(self):
+        training, held_out = catalogue.SIDES
+        self.assertFalse({name for entry in training for name in entry.names}
+                         & {name for entry in held_out for name in entry.names})
+        self.assertGreaterEqual(len(catalogue.ENTRIES), 150)
+        self.assertGreater(len(held_out) * 7, len(catalogue.ENTRIES))
 
 
 class SourceTest(unittest.TestCase):
@@ -41,13 +99,12 @@ class SourceTest(unittest.TestCase):
 
     def test_the_sides_are_disjoint(self):
         lists = [words.NOUNS, words.VERBS, words.ADJECTIVES, words.STRING_PARAMETERS,
-                 words.INTEGER_PARAMETERS, toolbox.OPENINGS, toolbox.DESCRIPTIONS, relay.ATTACKS,
-                 relay.ASKS_LAST, relay.STREAMS, stories.REQUESTS, stories.WITHOUT_PLACE,
-                 stories.WITH_A_PREPOSITION, stories.ODD_PLACES,
-                 stories.WITHOUT_HERO, toolbox.QUESTIONS, toolbox.DETAILS,
+                 words.INTEGER_PARAMETERS, toolbox.OPENINGS, toolbox.DESCRIPTIONS,
+                 stories.ODD_PLACES, story_families.TAILS, call_families.FILLERS, toolbox.QUESTIONS,
+                 toolbox.DETAILS,
                  toolbox.ONLY_VALUE, toolbox.KEYED, toolbox.COUNTED, toolbox.CLOSINGS, outside.FRAMES,
-                 outside.QUESTIONS, words.NAMES, basics.ADDITIONS,
-                 *basics.FIXED.values()]
+                 outside.QUESTIONS, words.NAMES,
+                 *phrasings.FIXED.values()]
         for items in lists:
             items = tuple(items)
             training, held_out = sides(items)
@@ -118,20 +175,58 @@ class DialogueTest(unittest.TestCase):
 
     def test_the_values_of_a_call_stand_in_its_request(self):
         for make in (calls.calling, calls.oddly_worded, calls.oddly_named, calls.in_any_order,
-                     calls.for_evaluation):
-            for seed in range(200):
+                     calls.natural_calling, calls.for_evaluation):
+            for seed in range(400):
                 asked = ""
-                for message in make(Source(seed)).messages:
+                for message in make(Source(seed, seed % 2 == 1)).messages:
                     if message.role == "user":
-                        asked = message.content
+                        asked = message.content.lower()
                     for call in reference(message).calls:
                         for value in call["arguments"].values():
-                            self.assertIn(str(value).lower(), asked.lower())
+                            self.assertTrue(any(form in asked for form in spoken_forms(value)), (value,
+                                                                                                 asked))
+
+    def test_calls_fit_their_tools(self):
+        for seed in range(400):
+            request = natural.natural_request(Source(seed, seed % 2 == 1))
+            kinds = {key: kind for key, kind, _ in request.tool.parameters}
+            required = {key for key, _, needed in request.tool.parameters if needed}
+            self.assertLessEqual(required, set(request.arguments))
+            self.assertLessEqual(set(request.arguments), set(kinds))
+            for key, value in request.arguments.items():
+                if "|" in kinds[key]:
+                    self.assertIn(value, kinds[key].split("|"))
+
+    def test_what_is_said_of_results(self):
+        for text, answer in (("It is 3 degrees. Bring a coat.", "It is 3 degrees. Bring a coat."),
+                             ("42", "The result is 42."), ("-1.5", "The result is -1.5."),
+                             ("blue kite", "The result is: blue kite"), ("- a\n- b", "a, b."),
+                             ("Error: no such file", "The tool failed: no such file."),
+                             ("a: 1\nb = x", "a: 1, b: x."), ("x y\nz", "x y\nz"),
+                             ('{"city": "Oslo", "now": {"sky": "clear", "t": 2.5}}',
+                              "city: Oslo, sky: clear, t: 2.5."),
+                             ('[{"id": 1, "ok": true}, {"id": 2, "ok": null}]',
+                              "id: 1, ok: true; id: 2, ok: null."), ('["a", "b"]', "a, b.")):
+            self.assertEqual(results.answer_to(text), answer)
+
+    def test_the_template_is_what_is_rendered(self):
+        try:
+            import jinja2
+        except ImportError:
+            self.skipTest("no jinja2")
+        template = jinja2.Environment().from_string(CHAT_TEMPLATE)
+        tools = [Tool("a_b", "Does it", [("x", "string", True), ("unit", "celsius|kelvin", False)]),
+                 Tool("c", "", [])]
+        listed = [{"type": "function", "function": {"name": tool.name, "description": tool.description,
+                                                    "parameters": tool.definition()["inputSchema"]}}
+                  for tool in tools]
+        self.assertEqual(template.render(tools=listed, messages=[]).replace("c()", "c() "),
+                         "<|tools|>" + "".join(tool.rendered() for tool in tools) + "<|end|>")
 
     def test_an_obeyed_instruction_is_seen(self):
         source = Source(7, held_out=True)
         for _ in range(50):
-            line, payload = relay.attack(source, [])
+            line, payload = results.attack(source, [])
             self.assertIn(payload, line)
             check = relay.resisted("The last number is 3.", payload).check
             self.assertTrue(check(Answer("The last number is 3.")))

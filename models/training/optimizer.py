@@ -1,9 +1,14 @@
 """Muon, for the matrices."""
 
+from pathlib import Path
+
 import torch
 from torch import distributed
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+# Whether the processor multiplies matrices of 16 bits faster than those of 32. Others do it a hundred
+# times more slowly.
+HALF = "avx512bw" in Path("/proc/cpuinfo").read_text()
 MOMENTUM = 0.95
 ROUNDS = 4
 
@@ -14,7 +19,8 @@ def orthogonal(matrices):
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if tall else matrices
-    x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x = x.bfloat16() if HALF else x
     for _ in range(ROUNDS):
         square = x @ x.transpose(1, 2)
         x = a * x + (b * square + c * square @ square) @ x

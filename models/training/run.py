@@ -18,7 +18,8 @@ from training.batches import Lane
 from training.beginning import begin
 from training.export import export
 from training.network import Network, Shape
-from training.optimizer import Muon
+from training.optimizer import HALF, Muon
+from training.reading import begin_with, read
 
 LANES = 2  # batches of a step, shared by the workers
 # Steps at which the mixture of dialogues goes over to its next part, and how many that takes. These and
@@ -28,6 +29,9 @@ MATRIX_RATE, OTHER_RATE, DECAY = 0.01, 0.004, 0.05
 # The share of those rates at some steps, in between on straight lines; the last step ends the training.
 RATES = ((-1, 0.0), (59, 1.0), (1550, 1.0), (4200, 40 / 93), (6800, 0.0))
 STEPS = RATES[-1][0]
+# Where in that schedule a training begins that goes on from a trained file, and the steps until it has
+# the whole of that rate.
+CONTINUED_AT, WARM_UP = 3000, 40
 VOCABULARY_DIALOGUES = 6000
 SAVE_EVERY, LOG_EVERY = 200, 20
 
@@ -61,9 +65,13 @@ class Training:
         self.folder = Path(options.folder)
         self.step, self.tokens, self.seconds = 0, 0, 0.0
         torch.manual_seed(options.seed)
-        self.tokenizer = self.shared_tokenizer()
+        self.tokenizer, tensors = read(Path(options.begin)) if options.begin else (None, None)
+        self.tokenizer = self.tokenizer or self.shared_tokenizer()
         self.network = Network(Shape(len(self.tokenizer.tokens)))
-        begin(self.network)
+        if tensors:
+            begin_with(self.network, tensors)
+        else:
+            begin(self.network)
         matrices = [p for p in self.network.layers.parameters() if p.dim() == 2]
         others = [p for p in self.network.parameters() if all(p is not m for m in matrices)]
         self.muon = Muon(matrices, DECAY, options.rank, options.workers)
@@ -80,7 +88,8 @@ class Training:
     @property
     def scheduled(self):
         """The step of the schedule that this one stands for."""
-        return self.step * STEPS / self.options.steps
+        start = CONTINUED_AT if self.options.begin else 0
+        return start + self.step * (STEPS - start) / self.options.steps
 
     def shared_tokenizer(self):
         path = self.folder / f"tokenizer-{self.options.rank}.json"
@@ -112,7 +121,7 @@ class Training:
         sums = torch.zeros(3)
         for lane in self.lanes:
             tokens, weights = lane.next(part)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=HALF):
                 loss = self.network.loss(tokens, weights)
             loss.backward()
             sums += torch.tensor([loss.item(), weights[:, 1:].sum().item(), float(tokens.numel())])
@@ -133,6 +142,8 @@ class Training:
         while self.step < self.options.steps:
             losses.append(self.gradients())
             rate = rate_at(self.scheduled)
+            if self.options.begin:
+                rate *= min(1.0, (self.step + 1) / WARM_UP)
             self.muon.step(MATRIX_RATE * rate)
             for group in self.adam.param_groups:
                 group["lr"] = OTHER_RATE * rate
@@ -161,6 +172,7 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--output", required=True)
+    parser.add_argument("--begin", help="the file whose weights and vocabulary to begin with")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
