@@ -8,7 +8,7 @@
 
 #include "cli/chat/chat.hpp"
 #include "cli/chat/question.hpp"
-#include "cli/options/client_options.hpp"
+#include "cli/options/connection_options.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/config_file.hpp"
@@ -27,7 +27,7 @@ namespace sluice {
 namespace {
 
 struct ChatArguments {
-  ClientOptions client;
+  ConnectionOptions client;
   std::string via = "sse";
   std::string system;
   std::vector<std::string> prompt;
@@ -276,7 +276,7 @@ void add_chat_command(CommandLine& program) {
                       .operand = "poll|sse|ws|mcp",
                       .group = "Connection",
                       .shows_default = true});
-  add_client_options(command, arguments->client);
+  add_connection_options(command, arguments->client);
   add_sampling_options(command, *arguments);
   command.add_flag("--json", arguments->as_json, {.text = "Print one JSON object instead of text"});
   command.add_flag("-q,--quiet", arguments->quiet,
