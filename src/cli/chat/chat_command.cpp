@@ -19,6 +19,7 @@
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/progress_line.hpp"
+#include "cli/terminal/standard_input.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log/log.hpp"
 #include "engine/generation_params.hpp"
@@ -135,7 +136,7 @@ constexpr const char* kNoQuestion =
 /// The text of standard input, unless the user's terminal is there.
 Result<std::string> piped_text(const ChatArguments& arguments, bool from_terminal) {
   if (from_terminal) return std::string();
-  return read_input(STDIN_FILENO, kMaxInput, [&] {
+  return read_input(STDIN_FILENO, kMaxInput, "a question", [&] {
     if (arguments.quiet) return;
     complain("waiting for the end of standard input; without it, add </dev/null");
   });
