@@ -60,12 +60,17 @@ struct ServerCommand {
 /// Answers a question of the server: gets its `params`, returns the result, or throws Error.
 using ClientAnswer = std::function<json::object(const json::object& params)>;
 
+/// What a server at an http or https URL speaks. `any`: Streamable HTTP is tried first, and HTTP
+/// with SSE (2024-11-05) if the server has only that.
+enum class HttpTransport : std::uint8_t { any, streamable, sse };
+
 struct ClientOptions {
   ClientInfo info = {.name = "sluice", .version = "0"};
   /// The revision to speak, such as "2025-11-25". Empty: the newest that the server speaks, which
   /// is found out first. A server of "2026-07-28" is not asked anything then, so connect() does not
   /// notice if there is none, and about() is empty.
   std::string revision = {};
+  HttpTransport http_transport = HttpTransport::any;
   /// HTTP header fields for every request, such as Authorization. They go to this server only.
   std::vector<std::pair<std::string, std::string>> headers = {};
   /// How to be authorized, where the server wants that. Empty: `headers` have all it needs. Only
@@ -267,6 +272,8 @@ class Client {
 ///   http://..., https://...  Streamable HTTP, or HTTP with SSE if the server has only that
 ///   ws://..., wss://...      WebSocket, an extension of Sluice
 ///   unix:/path               lines over a Unix domain socket
+///   http+unix:/path#/mcp     HTTP over a Unix domain socket; behind # is the path of the requests,
+///                            which is /mcp if it is left out
 Client connect(std::string_view url, ClientOptions options = {});
 /// Starts a server as a child process.
 Client connect(const ServerCommand& command, ClientOptions options = {});

@@ -59,6 +59,16 @@ int parse_and_run(int argc, const char* const* argv) {
   add_mcp_command(program);
   add_login_command(program);
   add_logout_command(program);
+  add_info_command(program);
+  add_ping_command(program);
+  add_tools_command(program);
+  add_call_command(program);
+  add_resources_command(program);
+  add_read_command(program);
+  add_prompts_command(program);
+  add_prompt_command(program);
+  add_complete_command(program);
+  add_watch_command(program);
   add_version_command(program);
   add_completion_command(program);
   add_man_command(program);

@@ -76,8 +76,9 @@ TEST(Program, HelpHasExamplesAndExitCodes) {
   EXPECT_EQ(help.code, kExitOk);
   EXPECT_THAT(help.out,
               HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3"));
-  for (const char* command :
-       {"serve", "chat", "doctor", "bench", "servers", "mcp", "version", "completion", "man"}) {
+  for (const char* command : {"serve", "chat", "doctor", "bench", "servers", "mcp", "info", "ping",
+                              "tools", "call", "resources", "read", "prompts", "prompt", "complete",
+                              "watch", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = run({command, "--help"});
     EXPECT_EQ(own.code, kExitOk) << command;
@@ -103,6 +104,14 @@ TEST(Program, WrongUsageIsTwo) {
         {"chat", "--backend", "abacus", "hi"},
         {"serve", "--stdio=perhaps"},
         {"version", "--json=perhaps"},
+        {"call"},
+        {"call", "http://127.0.0.1:1/mcp"},
+        {"call", "http://127.0.0.1:1/mcp", "tool", "word"},
+        {"call", "--", "tool", "a=1"},
+        {"ping", "ftp://x"},
+        {"ping", "http://127.0.0.1:1/mcp", "--timeout", "-1"},
+        {"ping", "unix:/no/such/socket", "-H", "A: b"},
+        {"read", "http://127.0.0.1:1/mcp"},
         {"bench", "--mode", "pigeon"},
         {"bench", "--url", "nonsense"},
         {"bench", "--duration", "soon"},
@@ -156,8 +165,9 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
 }
 
 TEST(Program, TheHelpFitsInAPipe) {
-  for (const char* command :
-       {"serve", "chat", "doctor", "bench", "servers", "mcp", "version", "completion", "man"}) {
+  for (const char* command : {"serve", "chat", "doctor", "bench", "servers", "mcp", "info", "ping",
+                              "tools", "call", "resources", "read", "prompts", "prompt", "complete",
+                              "watch", "version", "completion", "man"}) {
     std::istringstream help(run({command, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
   }

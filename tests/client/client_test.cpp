@@ -283,6 +283,9 @@ TEST(ClientErrorsTest, SayWhatIsWrong) {
   };
   EXPECT_THAT(error_of([] { connect("ftp://example.com"); }), HasSubstr("400 "));
   EXPECT_THAT(error_of([] { connect("unix:"); }), HasSubstr("400 unix: needs the path"));
+  EXPECT_THAT(error_of([] { connect("http+unix:#/mcp"); }), HasSubstr("400 http+unix: needs the"));
+  EXPECT_THAT(error_of([] { connect("http+unix:/tmp/a#mcp"); }), HasSubstr("begins with a slash"));
+  EXPECT_THAT(error_of([] { connect("http+unix:/no/such/socket"); }), HasSubstr("502 "));
   EXPECT_THAT(error_of([] { connect("http://127.0.0.1:1/mcp"); }), HasSubstr("502 "));
   EXPECT_THAT(error_of([] { connect(ServerCommand{}); }), HasSubstr("400 The command"));
   EXPECT_THAT(error_of([] { connect(ServerCommand{.arguments = {"no-such-program-here"}}); }),
@@ -294,6 +297,17 @@ TEST(ClientErrorsTest, SayWhatIsWrong) {
   const Served served;
   EXPECT_THAT(error_of([&] { static_cast<void>(served.connect(Way::http, {.revision = "1999"})); }),
               HasSubstr("1999"));
+}
+
+TEST(ClientTransportTest, IsTheOneThatWasNamed) {
+  const Served served;
+  Client sse = served.connect(Way::sse, {.http_transport = HttpTransport::sse});
+  EXPECT_EQ(sse.revision(), "2024-11-05");
+  Client streamable = served.connect(Way::http, {.http_transport = HttpTransport::streamable});
+  streamable.ping();
+  EXPECT_THROW(
+      static_cast<void>(served.connect(Way::sse, {.http_transport = HttpTransport::streamable})),
+      Error);
 }
 
 TEST(ClientHeadersTest, GoWithEachRequest) {

@@ -8,7 +8,7 @@
 #include "cli/bench/bench_probe.hpp"
 #include "cli/bench/bench_results.hpp"
 #include "cli/bench/bench_transport.hpp"
-#include "cli/options/client_options.hpp"
+#include "cli/options/connection_options.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/config_value.hpp"
@@ -23,7 +23,7 @@ namespace sluice {
 namespace {
 
 struct BenchArguments {
-  ClientOptions client;
+  ConnectionOptions client;
   std::string mode = "sse";
   std::uint32_t streams = 64;
   std::uint32_t connections = 0;
@@ -252,7 +252,7 @@ void add_bench_command(CommandLine& program) {
   add("--prompt", &arguments->prompt, "TEXT",
       "The prompt for the model, or the text for the echo call");
   add("--max-tokens", &arguments->max_tokens, "N", "The most tokens that a model may answer with");
-  add_client_options(command, arguments->client);
+  add_connection_options(command, arguments->client);
   command.add_flag("--json", arguments->as_json, {.text = "Print the results as JSON"});
   command.add_flag("-q,--quiet", arguments->quiet, {.text = "Do not show progress"});
 }

@@ -8,7 +8,7 @@
 
 #include "cli/chat/chat.hpp"
 #include "cli/chat/question.hpp"
-#include "cli/options/client_options.hpp"
+#include "cli/options/connection_options.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/config_file.hpp"
@@ -19,6 +19,7 @@
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/progress_line.hpp"
+#include "cli/terminal/standard_input.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log/log.hpp"
 #include "engine/generation_params.hpp"
@@ -27,7 +28,7 @@ namespace sluice {
 namespace {
 
 struct ChatArguments {
-  ClientOptions client;
+  ConnectionOptions client;
   std::string via = "sse";
   std::string system;
   std::vector<std::string> prompt;
@@ -135,7 +136,7 @@ constexpr const char* kNoQuestion =
 /// The text of standard input, unless the user's terminal is there.
 Result<std::string> piped_text(const ChatArguments& arguments, bool from_terminal) {
   if (from_terminal) return std::string();
-  return read_input(STDIN_FILENO, kMaxInput, [&] {
+  return read_input(STDIN_FILENO, kMaxInput, "a question", [&] {
     if (arguments.quiet) return;
     complain("waiting for the end of standard input; without it, add </dev/null");
   });
@@ -276,7 +277,7 @@ void add_chat_command(CommandLine& program) {
                       .operand = "poll|sse|ws|mcp",
                       .group = "Connection",
                       .shows_default = true});
-  add_client_options(command, arguments->client);
+  add_connection_options(command, arguments->client);
   add_sampling_options(command, *arguments);
   command.add_flag("--json", arguments->as_json, {.text = "Print one JSON object instead of text"});
   command.add_flag("-q,--quiet", arguments->quiet,

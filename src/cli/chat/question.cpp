@@ -1,57 +1,13 @@
 #include "cli/chat/question.hpp"
 
-#include <cerrno>
-#include <poll.h>
-#include <system_error>
-#include <unistd.h>
-
-#include "cli/options/config_value.hpp"
-#include "cli/options/exit_code.hpp"
 #include "core/text/text.hpp"
-#include "core/text/utf8.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
-/// Waits up to `milliseconds`. Returns whether `fd` is readable or has ended.
-bool input_comes(int fd, int milliseconds) {
-  pollfd wait{fd, POLLIN, 0};
-  return ::poll(&wait, 1, milliseconds) != 0;
-}
-
 }  // namespace
-
-Result<std::string> read_input(int fd, std::size_t limit, const std::function<void()>& on_wait) {
-  constexpr int kPatienceMs = 3000;
-  if (!input_comes(fd, kPatienceMs)) on_wait();
-  std::string bytes;
-  std::string piece(std::size_t{64} << 10U, '\0');
-  for (;;) {
-    const ssize_t got = ::read(fd, piece.data(), piece.size());
-    if (got == 0) break;
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) {
-        input_comes(fd, -1);
-        continue;
-      }
-      return fail(kExitFailure,
-                  "cannot read standard input: " + std::generic_category().message(errno));
-    }
-    bytes.append(piece, 0, static_cast<std::size_t>(got));
-    if (bytes.size() > limit) {
-      return fail(kExitUsage, "standard input is longer than " + format_size(limit) +
-                                  ", the most that a question may have; send a part of it, such as "
-                                  "`head -c " +
-                                  format_size(limit / 4) + "`");
-    }
-  }
-  std::string text;
-  append_utf8(text, bytes);
-  return text;
-}
 
 std::string join_question(std::string_view prompt, std::string_view input) {
   // Line breaks at the end come from the programs that write the input, not from the user.

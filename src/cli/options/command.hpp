@@ -13,6 +13,16 @@ void add_servers_command(CommandLine& program);
 void add_mcp_command(CommandLine& program);
 void add_login_command(CommandLine& program);
 void add_logout_command(CommandLine& program);
+void add_info_command(CommandLine& program);
+void add_ping_command(CommandLine& program);
+void add_tools_command(CommandLine& program);
+void add_call_command(CommandLine& program);
+void add_resources_command(CommandLine& program);
+void add_read_command(CommandLine& program);
+void add_prompts_command(CommandLine& program);
+void add_prompt_command(CommandLine& program);
+void add_complete_command(CommandLine& program);
+void add_watch_command(CommandLine& program);
 void add_version_command(CommandLine& program);
 // These read the outline of `program`, which must outlive its run.
 void add_completion_command(CommandLine& program);

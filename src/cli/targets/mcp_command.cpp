@@ -10,6 +10,7 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/suggestion.hpp"
+#include "cli/targets/named_values.hpp"
 #include "cli/targets/own_servers.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/targets/server_report.hpp"
@@ -58,26 +59,11 @@ Result<void> check_name(std::string_view name) {
   return {};
 }
 
-/// NAME and VALUE of texts with a separator between them. Errors do not repeat the value.
-Result<NamedValues> split_all(const std::vector<std::string>& texts, char separator,
-                              std::string_view form) {
-  NamedValues out;
-  for (const std::string& text : texts) {
-    const auto at = text.find(separator);
-    const std::string_view name = trim(std::string_view(text).substr(0, at));
-    if (at == std::string::npos || name.empty() || !std::ranges::all_of(name, is_token_char)) {
-      return fail(kExitUsage, "give " + std::string(form));
-    }
-    out.emplace_back(name, trim(std::string_view(text).substr(at + 1)));
-  }
-  return out;
-}
-
 Result<ConfiguredPlace> command_place(const McpArguments& arguments) {
   if (!arguments.headers.empty() || !arguments.transport.empty()) {
     return fail(kExitUsage, "--header and --transport are for servers with a URL");
   }
-  auto variables = split_all(arguments.variables, '=', "--env KEY=VALUE");
+  auto variables = split_named_values(arguments.variables, '=', "--env KEY=VALUE");
   if (!variables) return std::unexpected(std::move(variables.error()));
   if (arguments.command.front().empty()) return fail(kExitUsage, "the command is empty");
   ConfiguredCommand out{.program = arguments.command.front(),
@@ -117,7 +103,7 @@ Result<ConfiguredPlace> url_place(const McpArguments& arguments) {
   if (!arguments.transport.empty() && out.transport == TransportHint::any) {
     return fail(kExitUsage, "--transport is http, sse or ws");
   }
-  auto headers = split_all(arguments.headers, ':', "--header \"Name: value\"");
+  auto headers = split_named_values(arguments.headers, ':', "--header \"Name: value\"");
   if (!headers) return std::unexpected(std::move(headers.error()));
   out.headers = *std::move(headers);
   return out;

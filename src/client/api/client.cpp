@@ -175,6 +175,7 @@ void Client::ping() {
 
 Client connect(std::string_view url, ClientOptions options) {
   const LinkPlace place{.url = std::string(url),
+                        .http_transport = options.http_transport,
                         .headers = options.headers,
                         .authorization = options.authorization,
                         .ca_file = options.ca_file};

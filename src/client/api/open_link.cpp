@@ -5,15 +5,20 @@
 
 #include "client/authorization/authorizer.hpp"
 #include "client/link/http_fallback_link.hpp"
+#include "client/link/http_link.hpp"
 #include "client/link/line_link.hpp"
+#include "client/link/sse_link.hpp"
 #include "client/link/websocket_link.hpp"
 #include "net/http/status_codes.hpp"
 #include "net/http/url.hpp"
+#include "net/loop/unix_socket.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::string_view kHttpUnixScheme = "http+unix:";
+constexpr std::string_view kDefaultEndpoint = "/mcp";
 
 /// The bytes of a field name (RFC 9110, section 5.6.2).
 bool is_field_name(std::string_view name) {
@@ -29,6 +34,35 @@ bool is_field_value(std::string_view value) {
   return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
+/// Where HTTP requests go, and the socket that leads there if it is not that of the URL.
+struct HttpPlace {
+  Url url;
+  Dial dial = {};
+};
+
+Result<HttpPlace> http_place(const std::string& text) {
+  if (!text.starts_with(kHttpUnixScheme)) {
+    Result<Url> url = parse_url(text);
+    if (!url) return std::unexpected(std::move(url.error()));
+    return HttpPlace{.url = *std::move(url)};
+  }
+  const std::string_view rest = std::string_view(text).substr(kHttpUnixScheme.size());
+  const auto hash = rest.find('#');
+  std::string path(rest.substr(0, hash));
+  if (path.empty()) return fail(kBadRequest, "http+unix: needs the path of a socket behind it");
+  const std::string_view target =
+      hash == std::string_view::npos ? kDefaultEndpoint : rest.substr(hash + 1);
+  if (!target.starts_with('/')) {
+    return fail(kBadRequest, "http+unix: the path of HTTP requests, behind #, begins with a slash");
+  }
+  // The host only appears in the Host field.
+  Result<Url> url = parse_url("http://localhost" + std::string(target));
+  if (!url) return std::unexpected(std::move(url.error()));
+  return HttpPlace{.url = *std::move(url), .dial = [path = std::move(path)](const Url& /*url*/) {
+                     return connect_unix_socket(path);
+                   }};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place) {
@@ -42,25 +76,39 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     if (path.empty()) return fail(kBadRequest, "unix: needs the path of a socket behind it");
     return std::make_unique<LineLink>(loop, connect_unix(path));
   }
-  Result<Url> url = parse_url(place.url);
-  if (!url) return std::unexpected(std::move(url.error()));
+  Result<HttpPlace> http = http_place(place.url);
+  if (!http) return std::unexpected(std::move(http.error()));
   std::shared_ptr<TlsContext> tls;
-  if (url->is_tls()) {
+  if (http->url.is_tls()) {
     auto context = TlsContext::client({.ca_file = place.ca_file});
     if (!context) return std::unexpected(std::move(context.error()));
     tls = *std::move(context);
   }
   std::shared_ptr<RequestAuthorizer> authorizer;
-  if (place.authorization) authorizer = make_authorizer(loop, *url, *place.authorization, tls);
-  if (url->is_websocket()) {
-    WebSocketLinkOptions options{.url = *std::move(url), .headers = place.headers};
+  // Whoever may open a socket of this machine needs no authorization.
+  if (place.authorization && !http->dial) {
+    authorizer = make_authorizer(loop, http->url, *place.authorization, tls);
+  }
+  if (http->url.is_websocket()) {
+    WebSocketLinkOptions options{.url = std::move(http->url), .headers = place.headers};
     options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
     return std::make_unique<WebSocketLink>(loop, std::move(options));
   }
-  HttpLinkOptions options{.url = *std::move(url), .headers = place.headers};
-  options.authorizer = std::move(authorizer);
-  options.http.tls = std::move(tls);
+  HttpClientOptions client{.dial = std::move(http->dial), .tls = std::move(tls)};
+  if (place.http_transport == HttpTransport::sse) {
+    return std::make_unique<SseLink>(loop, SseLinkOptions{.url = std::move(http->url),
+                                                          .headers = place.headers,
+                                                          .http = std::move(client),
+                                                          .authorizer = std::move(authorizer)});
+  }
+  HttpLinkOptions options{.url = std::move(http->url),
+                          .headers = place.headers,
+                          .http = std::move(client),
+                          .authorizer = std::move(authorizer)};
+  if (place.http_transport == HttpTransport::streamable) {
+    return std::make_unique<HttpLink>(loop, std::move(options));
+  }
   return std::make_unique<HttpFallbackLink>(loop, std::move(options));
 }
 

@@ -16,6 +16,7 @@ namespace sluice {
 /// A server that listens, and what each request to it has.
 struct LinkPlace {
   std::string url;  // see connect()
+  HttpTransport http_transport = HttpTransport::any;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities

@@ -91,7 +91,8 @@ test('chat with a model of its own needs no server', async (t) => {
 test('help: every command has one with examples, wrong usage is exit code 2', async () => {
   const main = await run_program(['--help']);
   assert.equal(main.code, 0);
-  for (const command of ['serve', 'chat', 'doctor', 'bench', 'login', 'logout']) {
+  const remote = ['info', 'ping', 'tools', 'call', 'resources', 'read', 'prompts', 'prompt'];
+  for (const command of ['serve', 'chat', 'doctor', 'bench', 'login', 'logout', ...remote]) {
     assert.match(main.stdout, new RegExp(`\\b${command}\\b`));
     const help = await run_program([command, '--help']);
     assert.equal(help.code, 0, command);

@@ -1,4 +1,4 @@
-#include "cli/options/client_options.hpp"
+#include "cli/options/connection_options.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-void add_client_options(Subcommand& command, ClientOptions& options) {
+void add_connection_options(Subcommand& command, ConnectionOptions& options) {
   const std::string group = "Connection";
   command.add_option("--url", &options.url,
                      {.text = "Address of the server, such as http://127.0.0.1:8080. SLUICE_URL",
@@ -28,12 +28,12 @@ void add_client_options(Subcommand& command, ClientOptions& options) {
       {.text = "Trust any certificate; only for tests on this machine", .group = group});
 }
 
-void complete_from_environment(ClientOptions& options) {
+void complete_from_environment(ConnectionOptions& options) {
   if (options.url.empty()) options.url = environment("SLUICE_URL").value_or("");
   if (options.key.empty()) options.key = environment("SLUICE_KEY").value_or("");
 }
 
-Result<ServerAddress> server_address(const ClientOptions& options) {
+Result<ServerAddress> server_address(const ConnectionOptions& options) {
   if (std::ranges::any_of(options.key, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; })) {
     return fail(kExitUsage, "--key: a key has no control characters, such as line breaks");
   }

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/suggestion.hpp"
+#include "cli/remote/call_arguments.hpp"
+#include "cli/remote/call_output.hpp"
+#include "cli/remote/content_text.hpp"
+#include "cli/remote/remote_server.hpp"
+#include "cli/remote/stop_on_interrupt.hpp"
+#include "cli/remote/terminal_answers.hpp"
+#include "cli/terminal/standard_input.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kCallExamples =
+    "Examples:\n"
+    "  sluice call http://127.0.0.1:8080/mcp count to=5\n"
+    "  sluice call notes search query=\"cheap flights\" limit=3 tags=a tags=b\n"
+    "  sluice call notes add --arguments '{\"title\": \"Milk\"}'\n"
+    "  sluice call -- npx -y some-server search query=\"cheap flights\"\n"
+    "  sluice call search query=\"a=b\" -- npx -y some-server --mode=x\n"
+    "\n"
+    "NAME=VALUE is read by the tool's schema: as a number, true, false, null, JSON of an array or "
+    "an object, or as text. A name that is repeated gives an array, a.b=1 a member of an object, "
+    "and NAME:=JSON is that JSON.\n"
+    "\n"
+    "With a command after --, the tool and its arguments stand at the end of the command: the "
+    "words NAME=VALUE there are arguments, and the word before them is the tool. If words of the "
+    "command have that form too, put the tool and its arguments before --.\n"
+    "\n"
+    "What the tool says while it runs is printed as it comes. Images, audio and binary resources "
+    "are saved; no file is replaced. Ctrl-C cancels the call. A tool that fails ends with 5.\n";
+
+constexpr std::size_t kMaxArguments = std::size_t{16} << 20U;  // bytes of standard input
+constexpr WordForm kCallForm = {.name = "the name of a tool, which `sluice tools` lists",
+                                .takes_assignments = true};
+
+struct CallCommandOptions {
+  RemoteOptions remote;
+  std::string arguments;  // JSON, or "-"
+  std::string folder;
+};
+
+Result<json::object> given_arguments(const std::string& text) {
+  if (text.empty()) return json::object();
+  std::string read = text;
+  if (text == "-") {
+    auto input = read_input(STDIN_FILENO, kMaxArguments, "arguments",
+                            [] { complain("call: waiting for the arguments on standard input"); });
+    if (!input) return std::unexpected(std::move(input.error()));
+    read = *std::move(input);
+  }
+  auto parsed = parse_json(read);
+  if (!parsed) return fail(kExitUsage, "--arguments: " + parsed.error().message);
+  if (!parsed->is_object()) return fail(kExitUsage, "--arguments: give a JSON object");
+  return std::move(parsed->get_object());
+}
+
+Result<json::object> schema_of(Client& client, const std::string& name) {
+  const std::vector<Listed> tools = client.tools();
+  const auto found = std::ranges::find(tools, name, &Listed::name);
+  if (found != tools.end()) {
+    const json::object* const schema = object_at(found->definition, "inputSchema");
+    return schema == nullptr ? json::object() : *schema;
+  }
+  std::vector<std::string> names;
+  for (const Listed& tool : tools) names.push_back(tool.name);
+  const auto meant = suggestion(name, names);
+  return fail(kExitUsage, "the server has no tool " + name +
+                              (meant.empty() ? "; `sluice tools` lists them"
+                                             : "; did you mean " + std::string(meant) + "?"));
+}
+
+/// Everything of a result as text: its content, or its structured content if there is no other.
+ShownContent shown_reply(const ToolReply& reply, const std::string& folder) {
+  const json::value* const content = reply.result.if_contains("content");
+  ShownContent out = content != nullptr && content->is_array()
+                         ? shown_content(content->get_array(), folder)
+                         : ShownContent();
+  if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
+    out.text = printable(to_json(reply.structured())) + "\n";
+  }
+  return out;
+}
+
+int print_reply(const ToolReply& reply, const std::string& streamed, const std::string& folder) {
+  ShownContent shown = shown_reply(reply, folder);
+  if (!reply.is_error()) {
+    if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
+    return print(shown);
+  }
+  if (!streamed.empty() && !streamed.ends_with('\n')) print("\n");
+  for (const std::string& note : shown.notes) complain(note);
+  write_all(STDERR_FILENO, shown.text.empty() ? "The tool has failed\n" : shown.text);
+  return kExitToolError;
+}
+
+int print_json(const ToolReply& reply) {
+  const int printed = print(to_json(reply.result) + "\n");
+  return printed == kExitOk && reply.is_error() ? kExitToolError : printed;
+}
+
+int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
+              const CallCommandOptions& options) {
+  const bool as_json = options.remote.as_json;
+  StopOnInterrupt interrupt;
+  server.call.stop = interrupt.token();
+  try {
+    auto call = server.client.call(tool, arguments, server.call);
+    CallOutput output(as_json);
+    while (const auto event = call.next()) {
+      if (const auto failed = output.add(*event)) return *failed;
+    }
+    const std::string streamed = output.finish();
+    const ToolReply reply = call.result();
+    return as_json ? print_json(reply) : print_reply(reply, streamed, options.folder);
+  } catch (const Error&) {
+    if (interrupt.is_requested()) return kExitInterrupted;
+    throw;
+  }
+}
+
+int run_call(RemoteServer& server, const RemoteWords& words, const CallCommandOptions& options) {
+  const auto failed = [](const Error& error) {
+    complain("call: " + error.message);
+    return error.code;
+  };
+  auto given = given_arguments(options.arguments);
+  if (!given) return failed(given.error());
+  const auto schema = schema_of(server.client, words.name);
+  if (!schema) return failed(schema.error());
+  const auto arguments = tool_arguments(words.assignments, *schema, *std::move(given));
+  if (!arguments) return failed(arguments.error());
+  return call_tool(server, words.name, *arguments, options);
+}
+
+}  // namespace
+
+void add_call_command(CommandLine& program) {
+  const auto options = std::make_shared<CallCommandOptions>();
+  Subcommand command =
+      program.add_subcommand("call", "Call a tool of an MCP server", kCallExamples, [options] {
+        return with_server("call", options->remote, kCallForm, terminal_answers(),
+                           [&](RemoteServer& server, const RemoteWords& words) {
+                             return run_call(server, words, *options);
+                           });
+      });
+  add_remote_options(command, options->remote,
+                     {.operand = "TARGET TOOL [NAME=VALUE]",
+                      .text = std::string(kTargetText) + "; the tool; its arguments"});
+  command.add_option("--arguments", &options->arguments,
+                     {.text = "The arguments as a JSON object; - reads it from standard input",
+                      .operand = "JSON"});
+  command.add_option("--save", &options->folder,
+                     {.text = "The folder for images, audio and binary resources. Default: here",
+                      .operand = "PATH"});
+}
+
+}  // namespace sluice

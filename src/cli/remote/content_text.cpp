@@ -1,0 +1,86 @@
+#include "cli/remote/content_text.hpp"
+
+#include <utility>
+
+#include "cli/options/exit_code.hpp"
+#include "cli/remote/saved_files.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "core/text/base64.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+namespace {
+
+void append_text(ShownContent& out, std::string_view text) {
+  out.text.append(printable(text));
+  if (!out.text.empty() && !out.text.ends_with('\n')) out.text.push_back('\n');
+}
+
+void save(ShownContent& out, std::string_view kind, std::string_view mime_type,
+          std::string_view base64, const std::string& folder) {
+  const auto bytes = decode_base64(base64);
+  if (!bytes) {
+    out.notes.push_back("the server's " + std::string(kind) + " is no Base64, and is not saved");
+    out.has_failed = true;
+    return;
+  }
+  const auto path = save_new_file(folder, kind, mime_type, *bytes);
+  if (!path) {
+    out.notes.push_back(path.error().message);
+    out.has_failed = true;
+    return;
+  }
+  const std::string type = mime_type.empty() ? "" : std::string(mime_type) + ", ";
+  out.notes.push_back("saved " + *path + " (" + type + std::to_string(bytes->size()) + " bytes)");
+}
+
+void append_resource(ShownContent& out, const json::object& resource, const std::string& folder) {
+  if (const json::value* const blob = resource.if_contains("blob");
+      blob != nullptr && blob->is_string()) {
+    return save(out, "resource", text_at(resource, "mimeType"), blob->get_string(), folder);
+  }
+  append_text(out, text_at(resource, "text"));
+}
+
+void append_block(ShownContent& out, const json::value& block, const std::string& folder) {
+  const json::object* const members = block.if_object();
+  const std::string_view type = members == nullptr ? std::string_view() : text_at(*members, "type");
+  if (type == "text") return append_text(out, text_at(*members, "text"));
+  if (type == "image" || type == "audio") {
+    return save(out, type, text_at(*members, "mimeType"), text_at(*members, "data"), folder);
+  }
+  if (type == "resource_link") {
+    const std::string_view about = text_at(*members, "name");
+    return append_text(
+        out, one_line(text_at(*members, "uri")) + (about.empty() ? "" : "  " + one_line(about)));
+  }
+  if (const json::object* const resource =
+          type == "resource" ? object_at(*members, "resource") : nullptr) {
+    return append_resource(out, *resource, folder);
+  }
+  append_text(out, to_json(block));
+}
+
+}  // namespace
+
+ShownContent shown_content(const json::array& blocks, const std::string& folder) {
+  ShownContent out;
+  for (const json::value& block : blocks) append_block(out, block, folder);
+  return out;
+}
+
+ShownContent shown_resource(const json::array& contents, const std::string& folder) {
+  ShownContent out;
+  for (const json::value& each : contents) {
+    if (each.is_object()) append_resource(out, each.get_object(), folder);
+  }
+  return out;
+}
+
+int print(const ShownContent& content) {
+  for (const std::string& note : content.notes) complain(note);
+  if (const int printed = print(content.text); printed != kExitOk) return printed;
+  return content.has_failed ? kExitFailure : kExitOk;
+}
+
+}  // namespace sluice

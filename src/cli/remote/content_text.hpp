@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json.hpp"
+
+namespace sluice {
+
+/// What a server's content is on the terminal.
+struct ShownContent {
+  std::string text = {};                // for standard output, with a line break at its end
+  std::vector<std::string> notes = {};  // for standard error: which files were saved, and which not
+  bool has_failed = false;              // a file could not be saved
+};
+
+/// Content blocks of a tool or a prompt (2025-11-25, Tools, Tool Result). Images, audio and binary
+/// resources become files in `folder` (empty: the working directory). Blocks of kinds that are not
+/// known are shown as JSON.
+ShownContent shown_content(const json::array& blocks, const std::string& folder);
+
+/// The `contents` of a resource that was read, in the same way.
+ShownContent shown_resource(const json::array& contents, const std::string& folder);
+
+/// Prints it, notes first. Returns the program's exit code.
+int print(const ShownContent& content);
+
+}  // namespace sluice

@@ -1,0 +1,102 @@
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/remote/remote_server.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "json/members.hpp"
+#include "protocol/negotiation.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kInfoExamples =
+    "Examples:\n"
+    "  sluice info http://127.0.0.1:8080/mcp\n"
+    "  sluice info notes --json | jq .server.capabilities\n"
+    "  sluice info -- npx -y some-server\n";
+
+constexpr const char* kPingExamples =
+    "Examples:\n"
+    "  sluice ping http://127.0.0.1:8080/mcp\n"
+    "  sluice ping unix:/run/notes.sock && echo it answers\n";
+
+/// Name and version, as the legacy era and the modern one have them.
+const json::object* server_info(const json::object& about) {
+  if (const json::object* const info = object_at(about, "serverInfo")) return info;
+  const json::object* const meta = object_at(about, "_meta");
+  return meta == nullptr ? nullptr : object_at(*meta, kServerInfoKey);
+}
+
+std::string names_of_members(const json::object* object) {
+  std::string out;
+  if (object == nullptr) return "nothing";
+  for (const auto& [name, value] : *object) out.append(out.empty() ? "" : ", ").append(name);
+  return out.empty() ? "nothing" : one_line(out);
+}
+
+std::string info_text(const Client& client, const Style& style) {
+  std::string out(style.bold());
+  if (const json::object* const info = server_info(client.about())) {
+    const std::string_view title = text_at(*info, "title");
+    out.append(one_line(text_at(*info, "name"))).append(style.reset()).append(" ");
+    out.append(one_line(text_at(*info, "version")));
+    if (!title.empty()) out.append("  ").append(one_line(title));
+  } else {
+    out.append("A server without a name").append(style.reset());
+  }
+  out.append("\nrevision  ").append(one_line(client.revision()));
+  out.append("\noffers    ").append(names_of_members(object_at(client.about(), "capabilities")));
+  out.push_back('\n');
+  if (!client.instructions().empty()) {
+    out.append("\n").append(printable(client.instructions())).append("\n");
+  }
+  return out;
+}
+
+int run_info(const RemoteServer& server, bool as_json) {
+  const Client& client = server.client;
+  if (!as_json) return print(info_text(client, Style::of(STDOUT_FILENO)));
+  return print(to_json(json::object{{"revision", client.revision()}, {"server", client.about()}}) +
+               "\n");
+}
+
+int run_ping(RemoteServer& server, bool as_json) {
+  const auto before = std::chrono::steady_clock::now();
+  server.client.ping();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - before;
+  const double milliseconds = std::round(took.count() * 100) / 100;
+  if (as_json) return print(to_json(json::object{{"milliseconds", milliseconds}}) + "\n");
+  return print("The server answered in " + to_json(milliseconds) + " ms\n");
+}
+
+}  // namespace
+
+void add_info_command(CommandLine& program) {
+  const auto options = std::make_shared<RemoteOptions>();
+  Subcommand command = program.add_subcommand(
+      "info", "Say what an MCP server is and offers", kInfoExamples, [options] {
+        return with_server("info", *options, {}, {}, [&](RemoteServer& server, const RemoteWords&) {
+          return run_info(server, options->as_json);
+        });
+      });
+  add_remote_options(command, *options, {.operand = "TARGET", .text = std::string(kTargetText)});
+}
+
+void add_ping_command(CommandLine& program) {
+  const auto options = std::make_shared<RemoteOptions>();
+  Subcommand command = program.add_subcommand(
+      "ping", "Ask an MCP server whether it is there", kPingExamples, [options] {
+        return with_server("ping", *options, {}, {}, [&](RemoteServer& server, const RemoteWords&) {
+          return run_ping(server, options->as_json);
+        });
+      });
+  add_remote_options(command, *options, {.operand = "TARGET", .text = std::string(kTargetText)});
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#include "cli/remote/remote_options.hpp"
+
+#include "cli/options/command_line.hpp"
+
+namespace sluice {
+
+void add_remote_options(Subcommand& command, RemoteOptions& options, const WordsHelp& words) {
+  command.add_option("words", &options.words, {.text = words.text, .operand = words.operand});
+  command.add_command_words(
+      options.command,
+      {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});
+  command.add_flag("--json", options.as_json, {.text = "Print the server's answer as JSON"});
+  const std::string group = "Connection";
+  command.add_repeatable(
+      "-H,--header", Keep::all,
+      [&options](const std::vector<std::string>& values) { options.headers = values; },
+      {.text = "Send this header with every request. Repeat it for several",
+       .operand = "\"Name: value\"",
+       .group = group});
+  command.add_option("--revision", &options.revision,
+                     {.text = "The revision of MCP to speak, such as 2025-11-25",
+                      .operand = "DATE",
+                      .group = group});
+  command.add_option(
+      "--timeout", &options.timeout,
+      {.text = "How long the server may be silent. Default 30 to connect, 60 for an answer",
+       .operand = "SECONDS",
+       .group = group});
+}
+
+}  // namespace sluice

@@ -1,0 +1,111 @@
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+
+#include "cli/remote/call_output.hpp"
+#include "cli/remote/content_text.hpp"
+#include "cli/remote/listing.hpp"
+#include "cli/remote/saved_files.hpp"
+#include "core/file_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+json::value json_value(std::string_view text) {
+  return parse_json(text).value();
+}
+
+std::string bytes_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(ToolListing, ShowsASignature) {
+  const auto signature = [](std::string_view properties, std::string_view required) {
+    return signature_of(json_value(R"({"inputSchema":{"properties":)" + std::string(properties) +
+                                   R"(,"required":)" + std::string(required) + "}}")
+                            .get_object());
+  };
+  EXPECT_EQ(signature(R"({"limit":{"type":"integer"},"query":{"type":"string"}})", R"(["query"])"),
+            "(query: string, limit?: integer)");
+  EXPECT_EQ(signature(R"({"a":{"enum":["x","y"]},"b":{"type":"array","items":{"type":"number"}},
+                          "c":{"type":["string","null"]},"d":{}})",
+                      R"([])"),
+            R"((a?: "x"|"y", b?: number[], c?: string|null, d?))");
+  EXPECT_EQ(signature_of(json_value(R"({"inputSchema":{"type":"object"}})").get_object()), "()");
+  EXPECT_EQ(
+      signature_of(
+          json_value(R"({"arguments":[{"name":"a","required":true},{"name":"b"}]})").get_object()),
+      "(a, b?)");
+}
+
+TEST(ToolListing, ShowsTheFirstSentence) {
+  EXPECT_EQ(first_sentence("Adds numbers. Also words."), "Adds numbers");
+  EXPECT_EQ(first_sentence("\n  Reads version 1.5 of it\nSecond line"), "Reads version 1.5 of it");
+  EXPECT_EQ(first_sentence(std::string(300, 'x')).size(), kMaxSentence + 3);
+  EXPECT_EQ(first_sentence("A\x1b[31m red"), "A[31m red");
+}
+
+TEST(SavedFiles, HaveNamesOfOurOwnAndReplaceNothing) {
+  const test::TemporaryDirectory folder;
+  const std::string place = folder.path();
+  EXPECT_EQ(save_new_file(place, "image", "image/png", "1").value(), folder.path("image.png"));
+  EXPECT_EQ(save_new_file(place, "image", "IMAGE/PNG; a=b", "2").value(),
+            folder.path("image-1.png"));
+  EXPECT_EQ(save_new_file(place, "audio", "../../evil", "3").value(), folder.path("audio.bin"));
+  EXPECT_EQ(bytes_of(folder.path("image.png")), "1");
+  EXPECT_EQ(bytes_of(folder.path("image-1.png")), "2");
+  const auto failed = save_new_file(folder.path("none"), "image", "image/png", "1");
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("cannot save"));
+}
+
+TEST(ShownContent, IsTextOrAFile) {
+  const test::TemporaryDirectory folder;
+  const ShownContent shown = shown_content(json_value(R"([{"type":"text","text":"Hello\u001b[2J"},
+                 {"type":"image","mimeType":"image/png","data":"aGk="},
+                 {"type":"resource","resource":{"uri":"a:b","text":"inside"}},
+                 {"type":"resource","resource":{"uri":"a:b","blob":"aGk=","mimeType":"text/csv"}},
+                 {"type":"resource_link","uri":"a:b","name":"A\nB"},
+                 {"type":"new","x":1}])")
+                                               .get_array(),
+                                           folder.path());
+  EXPECT_EQ(shown.text, "Hello[2J\ninside\na:b  A B\n{\"type\":\"new\",\"x\":1}\n");
+  EXPECT_THAT(shown.notes,
+              ElementsAre("saved " + folder.path("image.png") + " (image/png, 2 bytes)",
+                          "saved " + folder.path("resource.csv") + " (text/csv, 2 bytes)"));
+  EXPECT_FALSE(shown.has_failed);
+}
+
+TEST(ShownContent, SaysWhatCannotBeSaved) {
+  const ShownContent shown = shown_content(
+      json_value(R"([{"type":"audio","mimeType":"audio/wav","data":"!"}])").get_array(), {});
+  EXPECT_THAT(shown.notes, ElementsAre(HasSubstr("no Base64")));
+  EXPECT_TRUE(shown.has_failed);
+  EXPECT_THAT(shown.text, IsEmpty());
+}
+
+TEST(CallOutput, DoesNotRepeatWhatWasStreamed) {
+  EXPECT_EQ(rest_of("one two\n", "one two"), "\n");
+  EXPECT_EQ(rest_of("one two\n", "one two\n"), "");
+  EXPECT_EQ(rest_of("one two three\n", "one two"), " three\n");
+  EXPECT_EQ(rest_of("done\n", "one two"), "\ndone\n");
+  EXPECT_EQ(rest_of("done\n", "one two\n"), "done\n");
+}
+
+TEST(CallOutput, ShowsProgressInPercent) {
+  EXPECT_EQ(progress_text({.message = "Reading", .progress = 2, .total = 5}), "40 % Reading");
+  EXPECT_EQ(progress_text({.progress = 7, .total = 5}), "100 %");
+  EXPECT_EQ(progress_text({.progress = 7, .total = 0}), "0 %");
+}
+
+}  // namespace
+}  // namespace sluice

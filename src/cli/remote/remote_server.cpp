@@ -1,0 +1,134 @@
+#include "cli/remote/remote_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "cli/login/authorization_flags.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/targets/named_values.hpp"
+#include "cli/targets/process_targets.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "core/text/text.hpp"
+#include "core/version.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr double kMaxTimeout = 1e6;  // seconds
+
+Result<Duration> duration_of(double seconds) {
+  if (!(seconds >= 0 && seconds <= kMaxTimeout)) {
+    return fail(kExitUsage, "--timeout: give seconds from 0 to 1000000; 0 is no limit");
+  }
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+/// Headers of the command line go before those of a file.
+void add_headers(NamedValues& headers, NamedValues more) {
+  for (auto& [name, value] : more) {
+    std::erase_if(headers, [&](const auto& one) { return to_lower(one.first) == to_lower(name); });
+  }
+  std::ranges::move(more, std::back_inserter(headers));
+}
+
+HttpTransport transport_of(TransportHint hint) {
+  if (hint == TransportHint::http) return HttpTransport::streamable;
+  return hint == TransportHint::sse ? HttpTransport::sse : HttpTransport::any;
+}
+
+/// Connects to one kind of place. Throws Error.
+struct Connector {
+  ClientOptions options;
+  NamedValues headers;  // of the command line
+
+  void add(NamedValues configured) {
+    add_headers(configured, std::move(headers));
+    options.headers = std::move(configured);
+  }
+  Client operator()(UrlTarget& place) {
+    options.http_transport = transport_of(place.transport);
+    add(std::move(place.headers));
+    return connect(place.url.to_string(), std::move(options));
+  }
+  Client operator()(UnixTarget& place) {
+    if (place.http_target.empty()) {
+      if (!headers.empty()) throw Error{kBadRequest, "--header: unix: has no HTTP headers"};
+      return connect("unix:" + place.path, std::move(options));
+    }
+    add(std::move(place.headers));
+    return connect("http+unix:" + place.path + "#" + place.http_target, std::move(options));
+  }
+  Client operator()(CommandTarget& place) {
+    if (!headers.empty()) throw Error{kBadRequest, "--header: a command has no HTTP headers"};
+    return connect(ServerCommand{.arguments = std::move(place.arguments),
+                                 .environment = std::move(place.environment),
+                                 .directory = std::move(place.directory)},
+                   std::move(options));
+  }
+};
+
+/// Only a name needs the files of servers.
+Result<Target> target_of_words(const TargetArguments& arguments) {
+  const bool is_name =
+      arguments.command.empty() && !arguments.word.empty() && !is_address(arguments.word);
+  return parse_target(arguments, is_name ? process_servers() : FoundServers(), process_variables());
+}
+
+Result<RemoteServer> open_server(const RemoteWords& words, const RemoteOptions& options,
+                                 ClientOptions client) {
+  auto target = target_of_words(words.target);
+  if (!target) return std::unexpected(std::move(target.error()));
+  for (const std::string& warning : target->warnings) complain(warning);
+  return connect_to(*std::move(target), options, std::move(client));
+}
+
+}  // namespace
+
+Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, ClientOptions client) {
+  auto headers = split_named_values(options.headers, ':', "--header \"Name: value\"");
+  if (!headers) return std::unexpected(std::move(headers.error()));
+  client.info = {.name = "sluice", .version = std::string(kVersion)};
+  client.revision = options.revision;
+  CallOptions call;
+  if (target.startup_timeout) client.connect_timeout = *target.startup_timeout;
+  if (target.request_timeout) call.idle_timeout = *target.request_timeout;
+  if (options.timeout) {
+    const auto timeout = duration_of(*options.timeout);
+    if (!timeout) return std::unexpected(timeout.error());
+    if (*timeout > Duration()) client.connect_timeout = *timeout;
+    call.idle_timeout = *timeout;
+  }
+  try {
+    Connector connector{.options = std::move(client), .headers = *std::move(headers)};
+    return RemoteServer{.client = std::visit(connector, target.place), .call = std::move(call)};
+  } catch (const Error& error) {
+    const bool is_silent = error.code == kTimedOut;
+    const int code = error.code == kBadRequest ? kExitUsage : exit_code_of(error);
+    return fail(is_silent ? kExitUnreachable : code, error.message);
+  }
+}
+
+int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
+                ClientOptions client,
+                const std::function<int(RemoteServer&, const RemoteWords&)>& work) {
+  const auto failed = [&](const Error& error, int code) {
+    complain(std::string(command) + ": " + error.message);
+    return code;
+  };
+  const auto words = split_words(options.words, options.command, form);
+  if (!words) return failed(words.error(), words.error().code);
+  auto server = open_server(*words, options, std::move(client));
+  if (!server) return failed(server.error(), server.error().code);
+  try {
+    return work(*server, *words);
+  } catch (const Error& error) {
+    return failed(error, exit_code_of(error));
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "cli/remote/remote_options.hpp"
+#include "cli/remote/remote_words.hpp"
+#include "cli/targets/target.hpp"
+#include "core/error.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice {
+
+/// A server that a command talks to.
+struct RemoteServer {
+  Client client;
+  CallOptions call = {};  // for the command's own request
+};
+
+/// Connects to `target` as `options` say. `client` has what the command can be asked. Errors carry
+/// an exit code.
+Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, ClientOptions client);
+
+/// Splits the words, connects, runs `work`, and complains in the name of `command` about what
+/// fails. Returns the program's exit code.
+int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
+                ClientOptions client,
+                const std::function<int(RemoteServer&, const RemoteWords&)>& work);
+
+}  // namespace sluice

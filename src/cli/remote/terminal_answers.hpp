@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/json.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice {
+
+/// Where a user is asked.
+struct AskedUser {
+  std::function<void(std::string_view text)> show;
+  /// A line without its line break. Nothing: the user wants to answer no more.
+  std::function<std::optional<std::string>()> read_line;
+};
+
+/// Asks the user what a server wants to know, and returns the result of elicitation/create
+/// (2025-11-25, Elicitation).
+///
+/// - A form: each field is asked for with its type, its default and its values. What does not fit
+///   the field's schema is asked for again, at most kMaxAttempts times. Then the user sees what is
+///   sent and agrees. A form of more than kMaxFields fields is declined.
+/// - A URL: is shown with its host, and the user says whether they go there. It is not opened.
+///
+/// `accept` if the user agrees, `decline` if not, `cancel` at the end of the input.
+json::object ask_user(const json::object& params, const AskedUser& user);
+inline constexpr int kMaxAttempts = 10;
+inline constexpr std::size_t kMaxFields = 100;
+
+/// Client options that answer questions on the terminal. Without a terminal on standard input and
+/// on standard error they decline, which is said on standard error.
+ClientOptions terminal_answers();
+
+}  // namespace sluice

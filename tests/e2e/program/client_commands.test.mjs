@@ -1,0 +1,236 @@
+// The commands that talk to any MCP server: info, ping, tools, call, resources, read, prompts, prompt,
+// complete, watch.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import {
+  clean_environment,
+  everything,
+  program,
+  run_program,
+  start_everything,
+  until,
+} from '../lib/server.mjs';
+import { Terminal } from '../lib/terminal.mjs';
+
+function folder_of(t) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-client-commands-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const kStdio = ['--', everything, '--stdio'];
+
+async function json_of(words, options) {
+  const outcome = await run_program([...words, '--json'], options);
+  assert.equal(outcome.code, 0, outcome.stderr);
+  return JSON.parse(outcome.stdout);
+}
+
+test('info and ping, over HTTP and to a command', async (t) => {
+  const server = await start_everything(t);
+  const { stdout } = await run_program(['info', server.mcp_url]);
+  assert.match(stdout, /^sluice-everything 1\.0\nrevision {2}2026-07-28\noffers {4}.*tools/);
+  assert.match(stdout, /A server for tests of clients/);
+  const told = await json_of(['info', server.mcp_url, '--revision', '2025-11-25']);
+  assert.equal(told.revision, '2025-11-25');
+  assert.equal(told.server.serverInfo.name, 'sluice-everything');
+  const pinged = await json_of(['ping', server.mcp_url]);
+  assert.equal(typeof pinged.milliseconds, 'number');
+  const started = await run_program(['ping', ...kStdio]);
+  assert.match(started.stdout, /^The server answered in [\d.]+ ms\n$/);
+});
+
+test('tools have a line each, with a signature', async (t) => {
+  const server = await start_everything(t);
+  const { stdout } = await run_program(['tools', server.mcp_url]);
+  assert.match(stdout, /^count\(.*\) {2}Counts aloud$/m);
+  assert.match(stdout, /^test_simple_text\(\) {2}Returns text$/m);
+  const { tools } = await json_of(['tools', server.mcp_url]);
+  assert.ok(tools.some(({ name, inputSchema }) => name === 'count' && inputSchema));
+});
+
+test('call: text, and a tool at the end of a command or before it', async (t) => {
+  const server = await start_everything(t);
+  const said = 'This is a simple text response for testing.\n';
+  for (const words of [
+    ['call', server.mcp_url, 'test_simple_text'],
+    ['call', ...kStdio, 'test_simple_text'],
+    ['call', 'test_simple_text', ...kStdio],
+  ]) {
+    const outcome = await run_program(words);
+    assert.deepEqual([outcome.code, outcome.stdout], [0, said], outcome.stderr);
+  }
+  const greeted = await run_program(['call', ...kStdio, 'greet', 'name=Ada Lovelace']);
+  assert.equal(greeted.stdout, 'Hello, Ada Lovelace!\n', greeted.stderr);
+  const piped = await run_program(['call', server.mcp_url, 'greet', '--arguments', '-'], {
+    input: '{"name": "Mira"}',
+  });
+  assert.equal(piped.stdout, 'Hello, Mira!\n', piped.stderr);
+  const whole = await json_of(['call', server.mcp_url, 'greet', 'name=Mira']);
+  assert.equal(whole.content[0].text, 'Hello, Mira!');
+});
+
+test('call: mistakes quote the schema and end with 2', async (t) => {
+  const server = await start_everything(t);
+  const mistakes = [
+    [['greeet', 'name=a'], /no tool greeet; did you mean greet\?/],
+    [['greet'], /give NAME=VALUE for: name \{.*"string"/],
+    [['greet', 'nme=a'], /no argument nme; did you mean name\?; the schema says \{/],
+    [['greet', 'a'], /"a" is no argument/],
+    [['greet', '--arguments', '[]'], /give a JSON object/],
+    [[], /give the name of a tool/],
+  ];
+  for (const [words, message] of mistakes) {
+    const outcome = await run_program(['call', server.mcp_url, ...words]);
+    assert.equal(outcome.code, 2, outcome.stderr);
+    assert.match(outcome.stderr, message);
+    assert.equal(outcome.stdout, '');
+  }
+});
+
+test('call: a tool that fails ends with 5, an unreachable server with 4', async (t) => {
+  const server = await start_everything(t);
+  const failed = await run_program(['call', server.mcp_url, 'test_error_handling']);
+  assert.deepEqual([failed.code, failed.stdout], [5, '']);
+  assert.equal(failed.stderr, 'This tool intentionally returns an error for testing\n');
+  const as_json = await run_program(['call', server.mcp_url, 'test_error_handling', '--json']);
+  assert.equal(as_json.code, 5);
+  assert.equal(JSON.parse(as_json.stdout).isError, true);
+  await server.stop();
+  for (const words of [[server.mcp_url], ['--', 'no-such-program-here']]) {
+    const gone = await run_program(['ping', ...words]);
+    assert.equal(gone.code, 4, gone.stderr);
+  }
+});
+
+test('call: images and audio are saved, and replace nothing', async (t) => {
+  const server = await start_everything(t);
+  const folder = folder_of(t);
+  const words = ['call', server.mcp_url, 'test_multiple_content_types', '--save', folder];
+  for (const name of ['image.png', 'image-1.png']) {
+    const outcome = await run_program(words);
+    assert.equal(outcome.code, 0, outcome.stderr);
+    assert.equal(outcome.stdout, 'Multiple content types test:\n{"test":"data","value":123}\n');
+    assert.match(outcome.stderr, new RegExp(`^sluice: saved ${folder}/${name} \\(image/png, `));
+  }
+  assert.deepEqual(readdirSync(folder).sort(), ['image-1.png', 'image.png']);
+  assert.equal(readFileSync(path.join(folder, 'image.png')).subarray(1, 4).toString(), 'PNG');
+});
+
+test('call: output comes while the tool runs, and Ctrl-C cancels', async (t) => {
+  const server = await start_everything(t);
+  const counted = await run_program(['call', server.mcp_url, 'count', 'to=3']);
+  assert.equal(counted.code, 0, counted.stderr);
+  assert.match(counted.stdout, /1\D+2\D+3\D/);
+  const child = spawn(program, ['call', server.mcp_url, 'slow_compute', 'seconds=60'], {
+    env: clean_environment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve([code, signal]));
+  });
+  child.kill('SIGINT');
+  // While it connects, the signal itself ends it.
+  const [code, signal] = await ended;
+  assert.ok(code === 130 || signal === 'SIGINT', `${code} ${signal}`);
+});
+
+test('resources, prompts and completions', async (t) => {
+  const server = await start_everything(t);
+  const { resources, resourceTemplates } = await json_of(['resources', server.mcp_url]);
+  assert.ok(resources.length > 0 && resourceTemplates.length > 0);
+  const listed = await run_program(['resources', server.mcp_url]);
+  assert.ok(listed.stdout.includes(resources[0].uri));
+  const { contents } = await json_of(['read', server.mcp_url, 'test://static-text']);
+  const read = await run_program(['read', server.mcp_url, 'test://static-text']);
+  assert.equal(read.stdout, `${contents[0].text}\n`);
+  const { prompts } = await json_of(['prompts', server.mcp_url]);
+  assert.ok(prompts.some(({ name }) => name === 'test_simple_prompt'));
+  const prompt = await run_program(['prompt', server.mcp_url, 'test_simple_prompt']);
+  assert.match(prompt.stdout, /^user: ./);
+  const refused = await run_program(['read', server.mcp_url, 'test://nothing']);
+  assert.equal(refused.code, 1);
+});
+
+test('a Unix socket has HTTP too', async (t) => {
+  const server = await start_everything(t);
+  const socket = path.join(folder_of(t), 'proxy.sock');
+  const proxy = net.createServer((peer) => {
+    const upstream = net.connect(server.port, '127.0.0.1');
+    for (const one of [peer, upstream]) one.on('error', () => {});
+    peer.pipe(upstream).pipe(peer);
+  });
+  await new Promise((resolve) => {
+    proxy.listen(socket, resolve);
+  });
+  t.after(() => proxy.close());
+  const outcome = await run_program(['call', `http+unix:${socket}`, 'greet', 'name=Mira']);
+  assert.equal(outcome.stdout, 'Hello, Mira!\n', outcome.stderr);
+});
+
+test('headers go to the server, and 401 ends with 3', async (t) => {
+  const seen = [];
+  const guard = http.createServer((request, response) => {
+    seen.push(request.headers['x-key']);
+    response.writeHead(401).end();
+  });
+  await new Promise((resolve) => {
+    guard.listen(0, '127.0.0.1', resolve);
+  });
+  t.after(() => guard.close());
+  const url = `http://127.0.0.1:${guard.address().port}/mcp`;
+  const outcome = await run_program(['ping', url, '-H', 'X-Key: abc']);
+  assert.equal(outcome.code, 3, outcome.stderr);
+  assert.equal(seen[0], 'abc');
+  const wrong = await run_program(['ping', url, '-H', 'secret']);
+  assert.equal(wrong.code, 2);
+  assert.ok(!wrong.stderr.includes('secret'));
+});
+
+test('watch prints changes until it is interrupted', async (t) => {
+  const server = await start_everything(t);
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    const child = spawn(program, ['watch', server.mcp_url, '--revision', revision], {
+      env: clean_environment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+    });
+    await until(async () => {
+      await run_program(['call', server.mcp_url, 'test_trigger_tool_change']);
+      return printed.includes('tools/list_changed');
+    }, 'the change is told');
+    const ended = new Promise((resolve) => {
+      child.once('exit', resolve);
+    });
+    child.kill('SIGINT');
+    assert.equal(await ended, 130);
+  }
+});
+
+test('questions are asked on the terminal, and declined without one', async (t) => {
+  const server = await start_everything(t);
+  const words = ['call', server.mcp_url, 'test_input_required_result_elicitation'];
+  const alone = await run_program(words);
+  assert.equal(alone.stdout, 'You did not say.\n', alone.stderr);
+  assert.match(alone.stderr, /declined, as there is no terminal/);
+  const terminal = new Terminal(t, [program, ...words]);
+  const shows = (text) => terminal.until((seen) => seen.includes(text), `it shows ${text}`);
+  await shows('What is your name?');
+  terminal.type('Mira\n');
+  await shows('[yes or no]');
+  terminal.type('yes\n');
+  await shows('Hello, Mira!');
+  assert.equal(await terminal.exit_code(), 0);
+});
