@@ -8,10 +8,10 @@
 
 #include "cli/chat/chat.hpp"
 #include "cli/chat/question.hpp"
-#include "cli/options/connection_options.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/config_file.hpp"
+#include "cli/options/connection_options.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/options/serve_config.hpp"
