@@ -50,10 +50,17 @@ void append_row(std::string& out, std::string_view name, std::string_view text, 
   append_words(out, text, indent, indent, width);
 }
 
+/// The first of the alternatives "a|b|c", if all of them are too many for a line.
+std::string some_of(const std::string& alternatives) {
+  constexpr std::size_t kLongest = 50;
+  if (alternatives.size() <= kLongest || !alternatives.contains('|')) return alternatives;
+  return alternatives.substr(0, alternatives.rfind('|', kLongest)) + "|...";
+}
+
 std::string shown_name(const OptionOutline& option) {
   std::string name;
   for (const std::string& one : option.names) name.append(name.empty() ? "" : ", ").append(one);
-  if (option.is_argument) return name + (option.takes_many ? "..." : "");
+  if (option.is_argument) return some_of(name) + (option.takes_many ? "..." : "");
   if (!option.operand.empty()) name.append(" ").append(option.operand);
   return name;
 }

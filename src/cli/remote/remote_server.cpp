@@ -68,14 +68,14 @@ struct Connector {
   }
   Client operator()(UnixTarget& place) {
     if (place.http_target.empty()) {
-      if (!headers.empty()) throw Error{kBadRequest, "--header: unix: has no HTTP headers"};
+      if (!headers.empty()) throw Error{kExitUsage, "--header: unix: has no HTTP headers"};
       return connect("unix:" + place.path, std::move(options));
     }
     add(std::move(place.headers));
     return connect("http+unix:" + place.path + "#" + place.http_target, std::move(options));
   }
   Client operator()(CommandTarget& place) {
-    if (!headers.empty()) throw Error{kBadRequest, "--header: a command has no HTTP headers"};
+    if (!headers.empty()) throw Error{kExitUsage, "--header: a command has no HTTP headers"};
     return connect(ServerCommand{.arguments = std::move(place.arguments),
                                  .environment = std::move(place.environment),
                                  .directory = std::move(place.directory)},
@@ -118,9 +118,12 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
     Connector connector{.options = std::move(client), .headers = *std::move(headers)};
     return RemoteServer{.client = std::visit(connector, target.place), .call = std::move(call)};
   } catch (const Error& error) {
-    const bool is_silent = error.code == kTimedOut;
-    const int code = error.code == kBadRequest ? kExitUsage : exit_code_of(error);
-    return fail(is_silent ? kExitUnreachable : code, error.message);
+    // A program that is not there is a server that cannot be reached.
+    const bool is_command = std::holds_alternative<CommandTarget>(target.place);
+    const bool is_wrong = error.code == kExitUsage || (error.code == kBadRequest && !is_command);
+    const bool is_absent = error.code == kTimedOut || error.code == kBadRequest;
+    const int code = is_absent ? kExitUnreachable : exit_code_of(error);
+    return fail(is_wrong ? kExitUsage : code, error.message);
   }
 }
 

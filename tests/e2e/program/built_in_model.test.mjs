@@ -138,7 +138,7 @@ test('calls go back as they came, and in the form of common chat APIs', async (t
     ],
   ];
   for (const history of histories) {
-    assert.equal((await run([question, ...history])).text, 'The temperature is 12.');
+    assert.equal((await run([question, ...history])).text, 'temperature: 12.');
   }
   await assert.rejects(run([question], { max_tokens: 10 }), {
     code: -31010,

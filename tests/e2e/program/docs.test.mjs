@@ -271,6 +271,8 @@ test('options in the text exist', async () => {
   const commands = ['serve', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
     'servers',
     'mcp',
+    'login',
+    'logout',
     ...['info', 'ping', 'tools', 'call', 'resources', 'read', 'prompts', 'prompt', 'complete', 'watch'],
   );
   for (const text of await Promise.all([help(), ...commands.map((name) => help(name))])) {
