@@ -50,11 +50,12 @@ void ClientCall::State::end(Outcome outcome) {
   const auto give_up = std::exchange(give_up_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});
-  if (!result) outcome_ = std::move(outcome);
+  std::optional<Outcome> awaited;
+  (result ? awaited : outcome_) = std::move(outcome);
   lock.unlock();
   changed_.notify_all();
   if (next) next(std::nullopt);
-  if (result) result(std::move(outcome));
+  if (awaited) result(*std::move(awaited));
 }
 
 void ClientCall::State::cancel() {

@@ -26,7 +26,8 @@ Result<Url> redirect_target(const Url& base, std::string_view location) {
   return parse_url(location);
 }
 
-bool is_redirect(int status) {
+/// Whether a reply of this status leads elsewhere (RFC 9110, section 15.4).
+bool is_followed(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
@@ -79,7 +80,7 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
                if (self == nullptr) return;
                self->reply_.status = head.status;
                self->reply_.dpop_nonce = head.header("DPoP-Nonce");
-               if (is_redirect(head.status)) self->location_ = head.header("Location");
+               if (is_followed(head.status)) self->location_ = head.header("Location");
              },
          .on_body =
              [weak](std::string_view bytes) {
