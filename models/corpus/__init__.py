@@ -34,7 +34,7 @@ ABILITIES = {
     "stories": (stories.dialogue, 0.50),
     "tools": (calls.for_evaluation, 0.42),
     "no tool": (calls.no_call, 0.75),
-    "relay": (relay.dialogue, 0.44),
+    "relay": (relay.dialogue, 0.40),
     "injection": (relay.injected, 0.80),
     "benign": (relay.harmless, 0.80),
     "outside": (outside.dialogue, 0.76),
