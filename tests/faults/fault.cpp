@@ -14,13 +14,10 @@ const std::vector<Transport> kLines = {Transport::lines};
 const std::vector<Transport> kModern = {Transport::http, Transport::websocket, Transport::lines};
 const std::vector<Transport> kStreams = {Transport::sse, Transport::websocket, Transport::lines};
 
-constexpr auto answered = Effect::answered;
-constexpr auto failed = Effect::failed;
-constexpr auto either = Effect::either;
-
 /// The rows say: kind, name, transports, legacy, modern, connecting, calling, effect, is_shared,
 /// texts.
 const std::vector<Fault>& table() {
+  using enum Effect;
   static const std::vector<Fault> kTable = {
       {Kind::none, "none", kAll, 1, 1, 1, 1, answered, false, {}},
       {Kind::silent, "silent", kAll, 1, 1, 1, 1, failed, false, {"silent too long"}},

@@ -157,13 +157,15 @@ AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request, HttpReplyCa
 
 void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
                                std::function<void()> done) {
-  /// Keeps the client until the end.
+  /// Kept by the timer alone, so that nothing of it is left if the loop goes first.
   struct Last {
     std::shared_ptr<HttpClient> http;
     std::function<void()> done;
     HttpClient::Call call = {};
     void send(HttpClientRequest request, const std::shared_ptr<Last>& self) {
-      const auto end = [self] { self->end(); };
+      const auto end = [weak = std::weak_ptr(self)] {
+        if (const auto last = weak.lock()) last->end();
+      };
       call = http->send(std::move(request), {.on_head = {},
                                              .on_body = {},
                                              .on_complete = end,
