@@ -273,6 +273,16 @@ TEST(ServeConfig, AKeyOfManyTablesIsRefused) {
   EXPECT_THAT(values.error().message, HasSubstr("deep: contains more than"));
 }
 
+TEST(ServeConfig, ATableHeaderWithoutAKeyIsRefused) {
+  const std::string with_nul("\n[\0]", 4);
+  for (const std::string& text : {std::string("\n[=]"), std::string("\n[[ {"), with_nul}) {
+    const auto values = parse_config_text(text, "header");
+    ASSERT_FALSE(values) << text;
+    EXPECT_EQ(values.error().code, kExitUsage);
+    EXPECT_THAT(values.error().message, HasSubstr("header:2: "));
+  }
+}
+
 TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
   const auto loaded =
       load_serve_config(sources({{"host", {"a\"b\\c"}},
