@@ -22,6 +22,7 @@
 // clang-format on
 
 #include "cli/options/exit_code.hpp"
+#include "cli/options/toml_syntax.hpp"
 
 namespace sluice {
 namespace {
@@ -84,6 +85,12 @@ auto with_table(std::string_view text, std::string_view name, Use use)
   if (std::ranges::count(text, '.') > kMaxDots) {
     return fail(kExitUsage,
                 std::string(name) + ": contains more than " + std::to_string(kMaxDots) + " dots");
+  }
+  // toml++ 3.3 has no defined behaviour for most such characters.
+  if (const auto line = line_of_foreign_character(text)) {
+    return fail(kExitUsage, std::string(name) + ":" + std::to_string(*line) +
+                                ": a key that is not in quotes has only A-Z, a-z, 0-9, _ and -; "
+                                "only strings and comments may have characters beyond ASCII");
   }
   try {
     return use(toml::parse(text, name));

@@ -283,6 +283,15 @@ TEST(ServeConfig, ATableHeaderWithoutAKeyIsRefused) {
   }
 }
 
+TEST(ServeConfig, ACharacterBeyondAsciiOutsideStringsIsRefused) {
+  for (const std::string_view text : {"\n\xC2\xA0 = 1", "\na = \xC3\xA4", "\nfile\xD2\x95"}) {
+    const auto values = parse_config_text(text, "file");
+    ASSERT_FALSE(values) << text;
+    EXPECT_EQ(values.error().code, kExitUsage);
+    EXPECT_THAT(values.error().message, HasSubstr("file:2: "));
+  }
+}
+
 TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
   const auto loaded =
       load_serve_config(sources({{"host", {"a\"b\\c"}},
