@@ -52,6 +52,17 @@ bool is_final(int status) {
          status >= kInternalServerError;
 }
 
+/// Whether a request offers a progress token. Those that find out what the server speaks do not, so
+/// that a server cannot keep them waiting.
+bool offers_progress(std::string_view method) {
+  return method != "initialize" && method != "server/discover";
+}
+
+RequestOptions cut_to_forever(const RequestOptions& options) {
+  return {.idle_timeout = at_most_forever(options.idle_timeout),
+          .timeout = at_most_forever(options.timeout)};
+}
+
 json::object description_of(const ClientInfo& info) {
   json::object out{{"name", info.name}, {"version", info.version}};
   if (!info.title.empty()) out["title"] = info.title;
@@ -183,13 +194,21 @@ void ClientSession::on_session_over(const RequestId& id) {
   disarm_idle(request);
   request.was_held = true;
   held_.push_back(number);
+  renew();
+}
+
+/// Begins a new session in place of the one that is forgotten.
+void ClientSession::renew() {
   if (std::exchange(is_renewing_, true)) return;
+  // The new session may use the ids of the old one's questions again.
+  withdraw_asked();
   initialize(*server_.revision);
 }
 
 /// Sends what has waited for the new session, or says why there is none.
 void ClientSession::renewed(const Result<void>& outcome) {
   is_renewing_ = false;
+  has_no_session_ = !outcome;
   for (const Number number : std::exchange(held_, {})) {
     const auto found = requests_.find(number);
     if (found == requests_.end()) continue;
@@ -216,11 +235,12 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                                            const RequestOptions& options,
                                            RequestCallbacks callbacks) {
   const Number number = ++last_number_;
-  const bool is_too_many = requests_.size() >= options_.max_requests;
+  // A full house must not keep the session from being replaced.
+  const bool is_too_many = requests_.size() >= options_.max_requests && method != "initialize";
   Request& request = requests_
                          .emplace(number, Request{.method = std::move(method),
                                                   .params = std::move(params),
-                                                  .options = options,
+                                                  .options = cut_to_forever(options),
                                                   .callbacks = std::move(callbacks),
                                                   .faults = faults_})
                          .first->second;
@@ -233,7 +253,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                            " unanswered requests to this server",
                        {}});
   } else {
-    const bool waits = is_renewing_ && request.method != "initialize";
+    const bool waits = (is_renewing_ || has_no_session_) && request.method != "initialize";
     const Result<void> sent = waits ? Result<void>() : send_round(number, request, request.params);
     if (!sent) {
       end_later(number, sent.error());
@@ -242,6 +262,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
     if (waits) {
       held_.push_back(number);
       request.was_held = true;
+      renew();
     } else {
       arm(number, request);
     }
@@ -259,7 +280,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
 /// Sends the next round. Its id is also its progress token.
 Result<void> ClientSession::send_round(Number number, Request& request, json::object params) {
   const std::int64_t id = ++last_id_;
-  if (request.method != "initialize" && request.method != "server/discover") {
+  if (offers_progress(request.method)) {
     json::value& meta = params["_meta"];
     if (!meta.is_object()) meta.emplace_object();
     meta.get_object()["progressToken"] = id;
@@ -568,6 +589,11 @@ void ClientSession::withdraw(const Request& request) {
   for (const auto& [question, key] : request.open_inputs) withdraw_later(question);
 }
 
+/// Nobody waits any more for the answers to what the server has asked.
+void ClientSession::withdraw_asked() {
+  for (const auto& [id, question] : std::exchange(asked_, {})) withdraw_later(question);
+}
+
 void ClientSession::withdraw_later(std::uint64_t question) {
   if (!options_.on_withdrawn) return;
   loop_->post([weak = weak_from_this(), question] {
@@ -648,6 +674,7 @@ void ClientSession::on_notification(const Message& message) {
         token == nullptr || !token->is_int64() ? by_id_.end() : by_id_.find(token->get_int64());
     if (found == by_id_.end()) return;
     Request& request = requests_.at(found->second);
+    if (!offers_progress(request.method)) return;
     arm(found->second, request);
     // The callback may end the request.
     if (const auto on_progress = request.callbacks.on_progress) on_progress(own_copy(params));
@@ -701,7 +728,7 @@ void ClientSession::on_lost(const Error& why) {
   }
   lost_ = why;
   // Each in a task of its own, because each may destroy the session or begin requests.
-  for (const auto& [id, question] : std::exchange(asked_, {})) withdraw_later(question);
+  withdraw_asked();
   for (const auto& [number, request] : requests_) end_later(number, why);
   loop_->post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->fail_to_connect(*self->lost_);

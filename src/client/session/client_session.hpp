@@ -150,6 +150,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void initialize(const Revision& revision);
   void on_initialized(Result<json::object> answer);
   void connected(const Revision& revision, json::object about);
+  void renew();
   void renewed(const Result<void>& outcome);
   void fail_to_connect(Error why);
 
@@ -181,6 +182,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_input(Number number, std::uint64_t question, Result<json::object> answer);
   void next_round(Number number, Request& request);
   void withdraw(const Request& request);
+  void withdraw_asked();
   void withdraw_later(std::uint64_t question);
   void on_request(const Message& message);
   void on_notification(const Message& message);
@@ -194,6 +196,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::function<void(Result<ServerDescription>)> connecting_;  // empty once that is done
   std::optional<Error> lost_;                                  // why the link is over
   bool is_renewing_ = false;                                   // the session is being replaced
+  bool has_no_session_ = false;                                // it could not be replaced
   std::vector<Number> held_;  // requests that wait for the new session
   bool has_probed_ = false;
   Number last_number_ = 0;

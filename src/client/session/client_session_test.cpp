@@ -574,14 +574,82 @@ TEST_F(ClientSessionTest, ASessionThatCannotBeReplacedFailsItsRequests) {
   reply(R"("error":{"code":-31010,"message":"full"})");
   loop.run();
   EXPECT_THAT(said, ElementsAre("-31010 full"));
+  // Each request tries again.
   call();
   take();
-  wire.owner->on_session_over("4");
-  take();
+  EXPECT_EQ(last.method, "initialize");
   wire.owner->on_unanswered(last.id, {503, "down", {}});
   loop.run();
   EXPECT_THAT(said, ElementsAre("-31010 full", "503 down"));
+  call();
+  call();
+  reply(R"("result":{"protocolVersion":"2025-11-25","capabilities":{}})");
+  EXPECT_THAT(take(), HasSubstr("notifications/initialized"));
+  reply(R"("result":{"a":1})");
+  reply(R"("result":{"b":1})");
+  EXPECT_THAT(said, ElementsAre("-31010 full", "503 down", R"({"a":1})", R"({"b":1})"));
   EXPECT_EQ(session->unanswered(), 0U);
+}
+
+TEST_F(ClientSessionTest, ASessionIsReplacedAlsoWhileThereIsNoRoomForRequests) {
+  options.max_requests = 2;
+  open_legacy();
+  call();
+  call();
+  take();
+  take();
+  wire.owner->on_session_over("2");
+  wire.owner->on_session_over("3");
+  reply(R"("result":{"protocolVersion":"2025-11-25","capabilities":{}})");
+  EXPECT_THAT(take(), HasSubstr("notifications/initialized"));
+  reply(R"("result":{"a":1})");
+  reply(R"("result":{"b":1})");
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})", R"({"b":1})"));
+}
+
+TEST_F(ClientSessionTest, TheQuestionsOfAForgottenSessionAreWithdrawn) {
+  open_legacy();
+  const std::string question = R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})";
+  receive(question);
+  call();
+  take();
+  wire.owner->on_session_over("2");
+  reply(R"("result":{"protocolVersion":"2025-11-25","capabilities":{}})");
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_THAT(withdrawn, ElementsAre(asked[0].number));
+  take();
+  take();
+  // The new session asks under the same id, and gets the answer to its own question.
+  receive(question);
+  ASSERT_EQ(asked.size(), 2U);
+  asked[0].answer(json::object{{"roots", "old"}});
+  EXPECT_EQ(take(), "nothing");
+  asked[1].answer(json::object{{"roots", "new"}});
+  EXPECT_EQ(take(), R"({"jsonrpc":"2.0","id":1,"result":{"roots":"new"}})");
+}
+
+TEST_F(ClientSessionTest, ProgressDoesNotKeepConnectingAlive) {
+  open();
+  // The requests that find out what the server speaks offer no progress token.
+  for (int second = 0; second < 60 && !connected; ++second) {
+    take();
+    const std::string id = last.id;
+    receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+            id + R"(,"progress":1}})");
+    loop.advance(1s);
+  }
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().code, kTimedOut);
+}
+
+TEST_F(ClientSessionTest, TheLongestTimeoutsAreNoLimit) {
+  open_modern();
+  loop.advance(1h);
+  call({.idle_timeout = Duration::max(), .timeout = Duration::max()});
+  loop.advance(24h);
+  EXPECT_THAT(said, IsEmpty());
+  reply(R"("result":{"a":1})");
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})"));
 }
 
 TEST_F(ClientSessionTest, TellsOfNotifications) {
