@@ -80,14 +80,15 @@ struct ClientOptions {
   std::string ca_file = {};
 
   // The client declares that it can be asked what has an answer here. These functions run on a
-  // thread of the client's own, one at a time, and may block.
+  // thread of the client's own, one at a time, and may block. A question that the server takes back
+  // before its turn comes is not asked.
 
   /// elicitation/create, both modes. What an accepted form leaves out gets its default.
   ClientAnswer on_elicitation = {};
   ClientAnswer on_sampling = {};  // sampling/createMessage
   ClientAnswer on_roots = {};     // roots/list
-  /// Is told of notifications that belong to no call. If kMaxNotifications wait to be told, the
-  /// oldest is dropped, which is logged.
+  /// Is told of notifications that belong to no call. If more than kMaxNotifications or
+  /// kMaxNotificationBytes wait to be told, the oldest are dropped, which is logged.
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
@@ -103,6 +104,7 @@ struct ClientOptions {
   int max_rounds = 10;
 
   static constexpr std::size_t kMaxNotifications = 10'000;
+  static constexpr std::size_t kMaxNotificationBytes = std::size_t{64} << 20U;  // of memory
 };
 
 struct CallOptions {
@@ -112,8 +114,11 @@ struct CallOptions {
   std::chrono::nanoseconds timeout = {};  // in total; 0: no limit
   std::stop_token stop = {};              // cancels the call
   json::object meta = {};                 // further members of `_meta`
-  /// Events that wait for next(). If there are more, the oldest are dropped; see CallEvent.
+  /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
+  /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;
+
+  static constexpr std::size_t kMaxEventBytes = std::size_t{64} << 20U;  // of memory
 };
 
 /// The result of a tool (CallToolResult).
@@ -233,7 +238,8 @@ class Client {
   }
   void notify(std::string_view method, json::object params = {});
 
-  // Lists, with all of their pages. A list of more than kMaxListed entries is Error kLimitReached.
+  // Lists, with all of their pages. A list of more than kMaxListed entries, or one that takes more
+  // than kMaxListedBytes, is Error kLimitReached.
 
   std::vector<Listed> tools();
   std::vector<Listed> resources();
@@ -251,6 +257,7 @@ class Client {
   void ping();
 
   static constexpr std::size_t kMaxListed = 100'000;
+  static constexpr std::size_t kMaxListedBytes = std::size_t{256} << 20U;  // of memory
 
  private:
   template <class In>

@@ -1,10 +1,10 @@
 #include "client/api/call_state.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "json/members.hpp"
+#include "sluice/client.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -22,10 +22,17 @@ CallEvent event_of(json::object params) {
   return event;
 }
 
+/// What an event with these params takes in memory, whose message it has twice.
+std::size_t memory_of(const json::value& params) {
+  return size_of(params).memory() + text_at(params.get_object(), "message").size();
+}
+
 }  // namespace
 
 void ClientCall::State::add(json::object progress) {
-  CallEvent event = event_of(std::move(progress));
+  json::value params(std::move(progress));
+  const std::size_t bytes = memory_of(params);
+  CallEvent event = event_of(std::move(params.get_object()));
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
   if (next_) {
@@ -34,11 +41,14 @@ void ClientCall::State::add(json::object progress) {
     lock.unlock();
     return done(std::move(event));
   }
-  events_.push_back(std::move(event));
-  if (events_.size() > std::max<std::size_t>(max_events_, 1)) {
-    const std::uint64_t dropped = events_.front().dropped + 1;
+  events_.push_back({std::move(event), bytes});
+  event_bytes_ += bytes;
+  while (events_.size() > 1 &&
+         (events_.size() > max_events_ || event_bytes_ > CallOptions::kMaxEventBytes)) {
+    const std::uint64_t dropped = events_.front().event.dropped + 1;
+    event_bytes_ -= events_.front().bytes;
     events_.pop_front();
-    events_.front().dropped += dropped;
+    events_.front().event.dropped += dropped;
   }
   lock.unlock();
   changed_.notify_all();
@@ -79,7 +89,8 @@ void ClientCall::State::require_other_thread() const {
 
 bool ClientCall::State::take(std::optional<CallEvent>& event) {
   if (events_.empty()) return has_ended_;
-  event = std::move(events_.front());
+  event = std::move(events_.front().event);
+  event_bytes_ -= events_.front().bytes;
   events_.pop_front();
   return true;
 }

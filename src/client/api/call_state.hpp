@@ -46,12 +46,18 @@ class ClientCall::State final {
   /// The next event, if it is there or there will be none. Call with the mutex held.
   bool take(std::optional<CallEvent>& event);
 
+  struct Kept {
+    CallEvent event;
+    std::size_t bytes;  // of memory
+  };
+
   const std::size_t max_events_;
   const std::function<bool()> on_loop_thread_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended
-  std::deque<CallEvent> events_;
+  std::deque<Kept> events_;
+  std::size_t event_bytes_ = 0;
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken
   bool is_taken_ = false;           // the outcome, or somebody waits for it

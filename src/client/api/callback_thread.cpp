@@ -2,48 +2,64 @@
 
 #include <algorithm>
 #include <csignal>
-#include <exception>
 #include <utility>
+#include <vector>
 
-#include "core/error.hpp"
 #include "core/log/log.hpp"
 
 namespace sluice {
 
-void CallbackThread::run(Job job) {
-  add(std::move(job), 0);
+void CallbackThread::run(Job job, std::uint64_t key) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->is_over) return;
+    shared_->waiting.push_back({.job = std::move(job), .key = key});
+  }
+  start();
 }
 
-bool CallbackThread::run_at_most(Job job, std::size_t most) {
-  return add(std::move(job), most);
-}
-
-bool CallbackThread::add(Job job, std::size_t most) {
-  Job dropped;
+bool CallbackThread::run_within(const Room& room, Job job, std::size_t bytes) {
+  std::vector<Job> dropped;  // without the mutex
   {
     const std::lock_guard lock(shared_->mutex);
     if (shared_->is_over) return false;
-    if (most > 0 && shared_->droppable >= most) {
+    while (shared_->droppable > 0 &&
+           (shared_->droppable >= room.jobs || shared_->droppable_bytes + bytes > room.bytes)) {
       const auto oldest = std::ranges::find(shared_->waiting, true, &Waiting::may_be_dropped);
-      dropped = std::move(oldest->job);
-      shared_->waiting.erase(oldest);
+      dropped.push_back(std::move(oldest->job));
       --shared_->droppable;
+      shared_->droppable_bytes -= oldest->bytes;
+      shared_->waiting.erase(oldest);
     }
-    shared_->waiting.push_back({std::move(job), most > 0});
-    if (most > 0) ++shared_->droppable;
+    shared_->waiting.push_back({.job = std::move(job), .may_be_dropped = true, .bytes = bytes});
+    ++shared_->droppable;
+    shared_->droppable_bytes += bytes;
   }
+  start();
+  return !dropped.empty();
+}
+
+void CallbackThread::withdraw(std::uint64_t key) {
+  Job dropped;  // without the mutex
+  const std::lock_guard lock(shared_->mutex);
+  const auto found = std::ranges::find(shared_->waiting, key, &Waiting::key);
+  if (found == shared_->waiting.end()) return;
+  dropped = std::move(found->job);
+  shared_->waiting.erase(found);
+}
+
+/// Has the thread look for jobs.
+void CallbackThread::start() {
   shared_->changed.notify_one();
   const std::lock_guard lock(thread_mutex_);
-  if (!thread_.joinable()) {
-    // A thread inherits the mask of the one that starts it, so there is no moment without it.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before);
-    thread_ = std::thread([shared = shared_] { work(shared); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  return static_cast<bool>(dropped);
+  if (thread_.joinable()) return;
+  // A thread inherits the mask of the one that starts it, so there is no moment without it.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  thread_ = std::thread([shared = shared_] { work(shared); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
@@ -53,14 +69,15 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
     if (shared->is_over) return;
     Waiting next = std::move(shared->waiting.front());
     shared->waiting.pop_front();
-    if (next.may_be_dropped) --shared->droppable;
+    if (next.may_be_dropped) {
+      --shared->droppable;
+      shared->droppable_bytes -= next.bytes;
+    }
     lock.unlock();
     try {
       next.job();
-    } catch (const std::exception& exception) {
-      log_warning("a function of a client has failed", {{"why", what_of(exception)}});
     } catch (...) {
-      log_warning("a function of a client has failed", {});
+      log_exception(shared->failures, "a function of a client has failed");
     }
     next.job = {};
     lock.lock();

@@ -2,11 +2,14 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+
+#include "core/log/log_limit.hpp"
 
 namespace sluice {
 
@@ -22,28 +25,40 @@ class CallbackThread {
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
-  void run(Job job);
-  /// The same, unless there are `most` of them: then the oldest of those that wait is dropped.
-  /// Returns whether that happened.
-  bool run_at_most(Job job, std::size_t most);
+  /// `key`: for withdraw().
+  void run(Job job, std::uint64_t key);
+  /// What jobs may wait: how many, and the memory that they hold together.
+  struct Room {
+    std::size_t jobs;
+    std::size_t bytes;
+  };
+  /// Drops the oldest jobs of this kind that wait, so that `room` is enough; `bytes` are the job's
+  /// own. Returns whether it had to.
+  bool run_within(const Room& room, Job job, std::size_t bytes);
+  /// Drops the job with this key if it has not begun.
+  void withdraw(std::uint64_t key);
   /// Drops what waits. Waits for what runs, unless called by that.
   void stop();
 
  private:
   struct Waiting {
     Job job;
-    bool may_be_dropped;
+    std::uint64_t key = 0;
+    bool may_be_dropped = false;
+    std::size_t bytes = 0;
   };
   /// What the thread uses, which may outlive this.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Waiting> waiting;
-    std::size_t droppable = 0;
+    std::size_t droppable = 0;        // of those that wait
+    std::size_t droppable_bytes = 0;  // that they hold
     bool is_over = false;
+    LogLimit failures;
   };
 
-  bool add(Job job, std::size_t most);
+  void start();
   static void work(const std::shared_ptr<Shared>& shared);
 
   std::shared_ptr<Shared> shared_;

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxPages = 10'000;
 /// Reads all pages of a list; `key` names its entries.
 std::vector<Listed> list_all(Client& client, std::string_view method, std::string_view key) {
   std::vector<Listed> all;
+  std::size_t bytes = 0;
   json::object params;
   for (std::size_t page = 0; page < kMaxPages; ++page) {
     const json::object result = client.request(method, params).result();
@@ -27,19 +28,26 @@ std::vector<Listed> list_all(Client& client, std::string_view method, std::strin
     }
     for (const json::value& each : entries->get_array()) {
       if (!each.is_object()) continue;
+      bytes += size_of(each).memory();
       const json::object& entry = each.get_object();
       all.push_back({.name = std::string(text_at(entry, "name")),
                      .title = std::string(text_at(entry, "title")),
                      .description = std::string(text_at(entry, "description")),
                      .definition = entry});
     }
-    if (all.size() > Client::kMaxListed) break;
+    if (all.size() > Client::kMaxListed || bytes > Client::kMaxListedBytes) break;
     const std::string_view cursor = text_at(result, "nextCursor");
     if (cursor.empty()) return all;
+    if (cursor == text_at(params, "cursor")) {
+      throw Error{kInternalError, "The server's answer to " + std::string(method) +
+                                      " has the cursor that it was asked with as its nextCursor"};
+    }
     params["cursor"] = cursor;
   }
   throw Error{kLimitReached, "The server's list has more than " +
-                                 std::to_string(Client::kMaxListed) + " entries, or does not end"};
+                                 std::to_string(Client::kMaxListed) + " entries or " +
+                                 std::to_string(Client::kMaxListedBytes >> 20U) +
+                                 " MiB, or does not end"};
 }
 
 ArgumentCompletion complete(Client& client, json::object reference, const TypedArgument& argument) {

@@ -25,17 +25,16 @@ json::object capabilities_of(const ClientOptions& options) {
   return capabilities;
 }
 
-Result<json::object> answer_of(const ClientAnswer& answer, const json::object& params) {
+Result<json::object> answer_of(const ClientAnswer& answer, const json::object& params,
+                               LogLimit& failures) {
   try {
     json::object result(answer(params), json::storage_ptr());
     fill_in_defaults(params, result);
     return result;
   } catch (const Error& error) {
     return std::unexpected(error);
-  } catch (const std::exception& exception) {
-    log_warning("the answer to a server's question has failed", {{"why", what_of(exception)}});
   } catch (...) {
-    log_warning("the answer to a server's question has failed", {});
+    log_exception(failures, "the answer to a server's question has failed");
   }
   return fail(kInternalError, "The client could not answer");
 }
@@ -66,20 +65,28 @@ ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
       }
       ask(std::move(question), found->second);
     };
+    out.on_withdrawn = [this](std::uint64_t question) { callbacks_.withdraw(question); };
   }
   if (options.on_notification) {
     out.on_notification = [this, told = std::move(options.on_notification)](
                               std::string_view method, const json::object& params) {
-      const bool has_dropped = callbacks_.run_at_most(
-          [told, method = std::string(method), params = json::object(params, json::storage_ptr())] {
-            told(method, params);
+      json::value kept(json::object(params, json::storage_ptr()));
+      const std::size_t bytes = method.size() + size_of(kept).memory();
+      const bool has_dropped = callbacks_.run_within(
+          {.jobs = ClientOptions::kMaxNotifications, .bytes = ClientOptions::kMaxNotificationBytes},
+          [told, method = std::string(method), kept = std::move(kept)] {
+            told(method, kept.get_object());
           },
-          ClientOptions::kMaxNotifications);
-      if (has_dropped) log_warning("a notification of a server was dropped: too many wait", {});
+          bytes);
+      if (!has_dropped) return;
+      if (const auto left_out = core_->dropped.take()) {
+        log_warning("a notification of a server was dropped: too many wait",
+                    {{"left_out", *left_out}});
+      }
     };
   }
   if (options.on_renewed) {
-    out.on_renewed = [this, told = std::move(options.on_renewed)] { callbacks_.run(told); };
+    out.on_renewed = [this, told = std::move(options.on_renewed)] { callbacks_.run(told, 0); };
   }
   return out;
 }
@@ -87,17 +94,20 @@ ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
 void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) {
   auto reply =
       std::make_shared<UniqueFunction<void(Result<json::object>)>>(std::move(question.answer));
-  callbacks_.run([answer, params = std::move(question.params), reply = std::move(reply),
-                  core = core_]() mutable {
-    Result<json::object> said = answer_of(answer, params);
-    core->background->loop().post([reply = std::move(reply), said = std::move(said)]() mutable {
-      (*reply)(std::move(said));
-    });
-  });
+  callbacks_.run(
+      [answer, params = std::move(question.params), reply = std::move(reply),
+       core = core_]() mutable {
+        Result<json::object> said = answer_of(answer, params, core->failures);
+        core->background->loop().post([reply = std::move(reply), said = std::move(said)]() mutable {
+          (*reply)(std::move(said));
+        });
+      },
+      question.number);
 }
 
-ClientConnection::ClientConnection()
-    : core_(std::make_shared<Core>(Core{.background = BackgroundLoop::shared()})) {}
+ClientConnection::ClientConnection() : core_(std::make_shared<Core>()) {
+  core_->background = BackgroundLoop::shared();
+}
 
 Result<std::shared_ptr<ClientConnection>> ClientConnection::open(const MakeLink& make_link,
                                                                  ClientOptions options) {

@@ -8,6 +8,7 @@
 #include "client/api/call_state.hpp"
 #include "client/api/callback_thread.hpp"
 #include "client/session/client_session.hpp"
+#include "core/log/log_limit.hpp"
 #include "sluice/client.hpp"
 
 namespace sluice::detail {
@@ -38,6 +39,8 @@ class ClientConnection final {
   struct Core {
     std::shared_ptr<BackgroundLoop> background;
     std::shared_ptr<ClientSession> session = {};  // null once it is closed; used on the loop alone
+    LogLimit dropped;                             // notifications
+    LogLimit failures;                            // of the user's functions
   };
 
   [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);

@@ -1,0 +1,70 @@
+#include "client/api/call_state.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+#include "sluice/client.hpp"
+
+namespace sluice::detail {
+namespace {
+
+class CallStateTest : public ::testing::Test {
+ protected:
+  static ClientCall::State make(std::size_t max_events) {
+    return {max_events, [] { return false; }, [] {}};
+  }
+  static json::object said(std::size_t number, std::size_t length) {
+    return {{"progress", number}, {"message", std::string(length, 'x')}};
+  }
+  /// Ends the call, and counts the events and what was dropped before them.
+  void finish(ClientCall::State& state) {
+    state.end(json::object());
+    while (const std::optional<CallEvent> event = state.next()) {
+      ++taken;
+      dropped += event->dropped;
+      bytes += event->message.size();
+    }
+  }
+
+  std::uint64_t taken = 0;
+  std::uint64_t dropped = 0;
+  std::size_t bytes = 0;
+};
+
+TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
+  ClientCall::State state = make(10'000);
+  constexpr std::size_t kMessage = std::size_t{1} << 20U;
+  for (std::size_t i = 0; i < 100; ++i) state.add(said(i, kMessage));
+  finish(state);
+  EXPECT_EQ(taken + dropped, 100U);
+  EXPECT_GT(taken, 20U);
+  EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
+}
+
+TEST_F(CallStateTest, TheLastEventIsKeptHoweverLargeItIs) {
+  ClientCall::State state = make(0);
+  state.add(said(1, 10));
+  state.add(said(2, CallOptions::kMaxEventBytes));
+  finish(state);
+  EXPECT_EQ(taken, 1U);
+  EXPECT_EQ(dropped, 1U);
+}
+
+TEST_F(CallStateTest, WhatWasTakenMakesRoom) {
+  ClientCall::State state = make(10);
+  for (std::size_t i = 0; i < 5; ++i) {
+    state.add(said(i, CallOptions::kMaxEventBytes / 2 - 1000));
+    ASSERT_TRUE(state.next());
+  }
+  state.add(said(6, 10));
+  state.add(said(7, 10));
+  finish(state);
+  EXPECT_EQ(taken, 2U);
+  EXPECT_EQ(dropped, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::detail
