@@ -196,12 +196,14 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     loop_->unwatch(ends_.input.get(), input_side_);
     if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
     is_open_ = false;
+    why_ended_ = why;
     ends_.output.close();
     ends_.process->on_exit([weak = weak_from_this()](ExitStatus how) {
       const auto self = weak.lock();
       if (self == nullptr) return;
-      self->how_ended_ = how.describe();
-      self->lose({});
+      // A server that had to be ended has not ended by itself.
+      if (!how.was_signalled) self->how_ended_ = how.describe();
+      self->lose(self->why_ended_);
     });
     ends_.process->stop();
   }
@@ -223,8 +225,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   Side output_side_{*this};
   Owner* owner_ = nullptr;
   std::string out_;
-  std::size_t sent_ = 0;  // of out_
-  std::string how_ended_;
+  std::size_t sent_ = 0;   // of out_
+  std::string how_ended_;  // the process
+  std::string why_ended_;  // the connection, while the process is being ended
   bool is_open_ = false;
   bool writes_later_ = false;
   bool has_ended_ = false;  // the process

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -261,7 +262,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
         deadlines_(deadlines) {}
   ~Running() override {
     ignore();
-    if (!has_ended_) kill_all();
+    if (!status_) kill_all();
   }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -275,9 +276,15 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
     }
   }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  void on_exit(std::function<void(ExitStatus)> task) { task_ = std::move(task); }
+  void on_exit(std::function<void(ExitStatus)> task) {
+    task_ = std::move(task);
+    if (!status_) return;
+    loop_->post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->tell();
+    });
+  }
   void stop() {
-    if (has_ended_ || next_signal_ != 0) return;
+    if (status_ || next_signal_ != 0) return;
     next_signal_ = SIGTERM;
     wait(deadlines_.after_input);
   }
@@ -292,6 +299,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   }
   void send_signal() {
     timer_ = 0;
+    was_signalled_ = true;
     ::kill(-pid_, next_signal_);
     if (next_signal_ == SIGKILL) {
       // Keeps this until the kernel has reported the end.
@@ -310,24 +318,28 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
       return;
     }
     const std::shared_ptr<Running> keep = shared_from_this();
+    status_ = status_of(info);
+    status_->was_signalled = was_signalled_;
     // Before its id is free for another process.
     kill_group_and_reap();
     ignore();
-    if (const auto task = std::exchange(task_, {})) task(status_of(info));
+    tell();
+  }
+  void tell() {
+    if (const auto task = std::exchange(task_, {})) task(*status_);
   }
   void look_later() {
     looking_ = loop_->schedule_at(loop_->clock().now() + kLookEvery, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self == nullptr) return;
       self->look();
-      if (!self->has_ended_) self->look_later();
+      if (!self->status_) self->look_later();
     });
   }
   void kill_group_and_reap() {
     ::kill(-pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    has_ended_ = true;
     kill_marked(mark_);
   }
   /// Ends it without the loop. SIGKILL takes effect at once, unless the process is in the kernel.
@@ -355,8 +367,9 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   Executor::TimerId timer_ = 0;
   Executor::TimerId looking_ = 0;
   int next_signal_ = 0;  // 0: it is not being ended
+  bool was_signalled_ = false;
   bool is_watched_ = false;
-  bool has_ended_ = false;
+  std::optional<ExitStatus> status_;  // once it has ended
 };
 
 Result<ChildProcess::Started> ChildProcess::start(EventLoop& loop, const ChildCommand& command,

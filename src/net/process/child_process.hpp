@@ -32,7 +32,8 @@ struct ChildDeadlines {
 
 struct ExitStatus {
   int code = 0;
-  int signal = 0;  // 0: it has ended by itself, with `code`
+  int signal = 0;              // 0: it has ended by itself, with `code`
+  bool was_signalled = false;  // it did not end in time, and stop() sent it a signal
 
   /// As "it has ended with code 3" or "it was ended by SIGKILL".
   [[nodiscard]] std::string describe() const;
@@ -57,7 +58,8 @@ class ChildProcess {
   ~ChildProcess();
 
   [[nodiscard]] pid_t pid() const;
-  /// Sets what is called when it has ended, in a turn of the loop; it may destroy this object.
+  /// Sets what is called when it has ended, or in the next turn of the loop if it has; it may
+  /// destroy this object.
   void on_exit(std::function<void(ExitStatus)> task);
   /// Ends it: the caller closes its input now, SIGTERM and SIGKILL follow when the deadlines have
   /// passed. The group gets the signals.

@@ -157,6 +157,7 @@ TEST_F(ChildProcessTest, IsAskedAndThenKilled) {
   EXPECT_EQ(line(), "asked");
   ASSERT_TRUE(until([this] { return ended.has_value(); }));
   EXPECT_EQ(ended->describe(), "it was ended by SIGKILL");
+  EXPECT_TRUE(ended->was_signalled);
 }
 
 TEST_F(ChildProcessTest, ItsShellTakesNothingWithItThatLives) {
@@ -221,6 +222,18 @@ TEST_F(ChildProcessTest, MayBeDestroyedWhereItsEndIsHeardOf) {
     ended = how;
     child.reset();
   });
+  ASSERT_TRUE(until([this] { return ended.has_value(); }));
+  EXPECT_EQ(ended->code, 7);
+}
+
+TEST_F(ChildProcessTest, ItsEndIsToldAlsoToWhoeverAsksAfterwards) {
+  start(script("exit 7"));
+  ASSERT_TRUE(until([this] { return ended.has_value(); }));
+  EXPECT_FALSE(ended->was_signalled);
+  ended.reset();
+  child->on_exit([this](ExitStatus how) { ended = how; });
+  child->stop();
+  EXPECT_FALSE(ended) << "told from within the call";
   ASSERT_TRUE(until([this] { return ended.has_value(); }));
   EXPECT_EQ(ended->code, 7);
 }
