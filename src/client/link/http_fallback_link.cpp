@@ -25,11 +25,12 @@ void HttpFallbackLink::open(ServerLink::Owner& owner) {
 }
 
 Result<void> HttpFallbackLink::send(OutgoingMessage message) {
-  if (message.method == "initialize") initialize_ = message;
+  if (!is_settled_ && message.method == "initialize") initialize_ = message;
   return link_->send(std::move(message));
 }
 
 void HttpFallbackLink::settle() {
+  is_settled_ = true;
   refusal_.reset();
   initialize_ = {};
 }

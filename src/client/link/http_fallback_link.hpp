@@ -41,7 +41,8 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
   EventLoop* loop_;
   HttpLinkOptions options_;
   ServerLink::Owner* owner_ = nullptr;
-  OutgoingMessage initialize_;    // while its answer is expected
+  bool is_settled_ = false;
+  OutgoingMessage initialize_;    // while its answer is expected, before it is settled
   std::optional<Error> refusal_;  // of `initialize`, until the other transport has said something
   std::unique_ptr<ServerLink> link_;
 };

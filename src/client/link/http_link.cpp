@@ -70,7 +70,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 
   void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
     begins_session_ = begins_session;
-    is_in_session_ = !link_->session_id_.empty();
+    session_ = link_->session_id_;
     is_initialized_ = is_initialized;
     send({.method = "POST",
           .url = link_->options_.url,
@@ -80,6 +80,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   /// Reads the stream of messages that belong to no request.
   void listen() {
     is_standalone_ = true;
+    session_ = link_->session_id_;
     get();
   }
   /// Nobody is told of anything any more.
@@ -95,6 +96,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     status_ = 0;
     is_events_ = false;
     body_.clear();
+    // Whoever waits for an answer decides for how long. The standalone stream may have nothing to
+    // say for days.
+    request.is_patient = is_standalone_ || !id_.empty();
     const auto weak = weak_from_this();
     call_ = link_->http_.send(std::move(request), {.on_head =
                                                        [weak](const HttpReplyHead& head) {
@@ -150,7 +154,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_standalone_) link_->is_listening_ = is_events_;
     if (begins_session_ && status_ == 200) {
       const std::string_view id = head.header("Mcp-Session-Id");
-      if (is_session_id(id)) link_->session_id_ = id;
+      if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
     if (std::exchange(is_initialized_, false)) link_->initialized(status_ / 100 == 2);
   }
@@ -203,7 +207,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                    "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
                    {}});
     }
-    if (status_ == kNotFound && is_in_session_) {
+    if (status_ == kNotFound && !session_.empty()) {
       link_->owner_->on_session_over(id_);
       return end();
     }
@@ -245,8 +249,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_standalone_) link_->is_listening_ = false;
     const bool is_wanted = is_standalone_ || link_->owner_->awaits(id_);
     if (!is_wanted) return end();
-    const bool is_resumable =
-        is_legacy_ && (is_standalone_ || (!id_.empty() && !last_event_.empty()));
+    // Another session does not have what this one's streams have left to say.
+    const bool is_resumable = is_legacy_ && session_ == link_->session_id_ &&
+                              (is_standalone_ || (!id_.empty() && !last_event_.empty()));
     std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
     if (!wait) return fail(why);
     if (const auto asked = events_.retry_milliseconds()) {
@@ -286,7 +291,6 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_get_ = false;
   bool is_standalone_ = false;
   bool begins_session_ = false;
-  bool is_in_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
   std::string body_;
@@ -294,6 +298,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   std::string redirect_;         // where the server wants the request to go
   bool is_misdirected_ = false;  // the reply has the answer to another request
   std::string challenge_;
+  std::string session_;     // of the server that it belongs to; empty: none
   std::string last_event_;  // where the stream can be resumed
   Executor::TimerId timer_ = 0;
 };
@@ -336,12 +341,18 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     revision_ = message.revision;
     is_initializing_ = true;
   }
+  transmit(std::move(message));
+  return {};
+}
+
+void HttpLink::transmit(OutgoingMessage message) {
+  const bool begins_session = message.method == "initialize";
+  const bool is_initialized = message.method == "notifications/initialized";
   const std::uint64_t number = ++last_number_;
   const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
   exchanges_.emplace(number, exchange);
   HttpHeaderList headers = headers_for(message);
   exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
-  return {};
 }
 
 /// Whether the server has taken that the client is ready, or will not.
@@ -349,10 +360,8 @@ void HttpLink::initialized(bool is_taken) {
   is_initializing_ = false;
   // Messages that belong to no request have a place to go before the first request comes.
   if (is_taken) listen();
-  for (OutgoingMessage& message : std::exchange(held_, {})) {
-    // There is room: they count while they are held.
-    static_cast<void>(send(std::move(message)));
-  }
+  // There is room: they count while they are held.
+  for (OutgoingMessage& message : std::exchange(held_, {})) transmit(std::move(message));
 }
 
 bool HttpLink::drop(const RequestId& id) {

@@ -65,6 +65,7 @@ class HttpLink final : public ServerLink {
   class Exchange;
 
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
+  void transmit(OutgoingMessage message);
   void forget(std::uint64_t number);
   void initialized(bool is_taken);
   void listen();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/link/http_fallback_link.hpp"
 #include "client/session/client_session.hpp"
 #include "net/http/sse.hpp"
 #include "net/server/server_test_support.hpp"
@@ -64,11 +65,18 @@ class HttpLinkTest : public ServerTest {
     HttpLinkOptions with{
         .url = Url{.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/mcp"}};
     with.resumption = {.first = 1ms, .longest = 1ms, .attempts = 3};
+    with.http.idle_timeout = idle_timeout;
     options.on_notification = [this](std::string_view method, const json::object&) {
       said.push_back(std::string(method));
     };
-    auto made = std::make_unique<HttpLink>(loop, std::move(with));
-    link = made.get();
+    std::unique_ptr<ServerLink> made;
+    if (falls_back) {
+      made = std::make_unique<HttpFallbackLink>(loop, std::move(with));
+    } else {
+      auto plain = std::make_unique<HttpLink>(loop, std::move(with));
+      link = plain.get();
+      made = std::move(plain);
+    }
     session = std::make_shared<ClientSession>(loop, std::move(made), std::move(options));
     session->connect([this](Result<ServerDescription> outcome) { connected = std::move(outcome); });
   }
@@ -133,13 +141,30 @@ class HttpLinkTest : public ServerTest {
     return until([&] { return said.size() >= count; });
   }
 
+  Duration idle_timeout = HttpClientOptions().idle_timeout;
   std::vector<Asked> asked;
   Asked standalone;
   std::shared_ptr<ClientSession> session;
-  const HttpLink* link = nullptr;  // valid with the session
+  bool falls_back = false;         // to HTTP with SSE
+  const HttpLink* link = nullptr;  // valid with the session; null if that falls back
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;
 };
+
+TEST_F(HttpLinkTest, TheServerMayBeSilentAsLongAsTheCallerWaits) {
+  // Nothing is written in this time but the answer to a message that nobody waits for.
+  idle_timeout = 20ms;
+  open_legacy(true);
+  call();
+  Asked post = next();
+  const auto later = loop.clock().now() + 100ms;
+  EXPECT_TRUE(until([&] { return loop.clock().now() > later; }));
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_THAT(asked, IsEmpty()) << "the standalone stream was given up";
+  post.reply->reply(200, kJson, answer(2, R"({"a":1})"));
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre(R"({"a":1})"));
+}
 
 TEST_F(HttpLinkTest, AModernRequestSaysInItsHeadWhatItIs) {
   open_modern();
@@ -427,6 +452,46 @@ TEST_F(HttpLinkTest, TheStreamOfAForgottenSessionIsNotRead) {
   next().reply->reply(404, {}, {});
   next();
   EXPECT_TRUE(until([&] { return has_gone; }));
+}
+
+TEST_F(HttpLinkTest, AStreamOfAForgottenSessionIsNotResumedInTheNewOne) {
+  open_legacy();
+  call("first");
+  Asked first = next();
+  first.reply->start(200, kEvents);
+  first.reply->write(std::string_view(event("e1", "")));
+  first.reply->flush();
+  call("second");
+  next().reply->reply(404, {}, {});
+  Asked initialize = next();
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  initialize.reply->reply(200, kJson, answer(4, R"({"protocolVersion":"2025-11-25"})"),
+                          std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(5, "{}"));
+  ASSERT_TRUE(hears(1));
+  first.reply->abort();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", HasSubstr("502 ")));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
+  falls_back = true;
+  open_legacy();
+  call("first");
+  Asked first = next();
+  call("second");
+  next().reply->reply(404, {}, {});
+  // A server that is about to end may refuse the new session like this.
+  next().reply->reply(405, {}, {});
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre(HasSubstr("405 ")));
+  first.reply->reply(200, kJson, answer(2, "{}"));
+  ASSERT_TRUE(hears(2));
+  EXPECT_EQ(said[1], "{}");
 }
 
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {

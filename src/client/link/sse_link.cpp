@@ -12,7 +12,9 @@ namespace {
 /// Where `reference` leads from `base` (RFC 3986, section 5.2, without dot segments). The error
 /// says why it must not be followed.
 Result<Url> resolve(const Url& base, std::string_view reference) {
-  if (reference.find("://") != std::string_view::npos) {
+  // The rest of a reference may have "://" too, but its scheme has none of these characters.
+  const std::size_t sign = reference.find_first_of(":/?#");
+  if (sign != std::string_view::npos && reference.substr(sign).starts_with("://")) {
     Result<Url> url = parse_url(reference);
     if (!url) return url;
     if (url->scheme != base.scheme || url->host != base.host || url->port != base.port) {
@@ -24,7 +26,7 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
   std::string target;
   if (!reference.starts_with('/')) {
     const std::string_view path = std::string_view(base.target).substr(0, base.target.find('?'));
-    target = path.substr(0, path.rfind('/') + 1);
+    target = reference.starts_with('?') ? path : path.substr(0, path.rfind('/') + 1);
   } else if (reference.starts_with("//")) {
     return fail(kLostConnection, "The server wants messages to go to another origin");
   }
@@ -63,7 +65,11 @@ void SseLink::connect() {
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Accept", "text/event-stream");
   stream_ = http_.send(
-      {.method = "GET", .url = options_.url, .headers = std::move(headers), .body = {}},
+      {.method = "GET",
+       .url = options_.url,
+       .headers = std::move(headers),
+       .body = {},
+       .is_patient = true},
       {.on_head = [this](const HttpReplyHead& head) { on_head(head); },
        .on_body = [this](std::string_view bytes) { on_bytes(bytes); },
        .on_complete = [this] { lose(kLostConnection, "The server has ended the event stream"); },
@@ -123,12 +129,15 @@ void SseLink::post(OutgoingMessage message) {
   const std::uint64_t number = ++last_number_;
   Post& made = posts_[number];
   made.id = std::move(message.id);
+  // Whoever waits for an answer decides for how long.
+  const bool is_patient = !made.id.empty();
   const auto status = std::make_shared<int>(0);
   made.call =
       http_.send({.method = "POST",
                   .url = *place_,
                   .headers = std::move(headers),
-                  .body = std::move(message.text)},
+                  .body = std::move(message.text),
+                  .is_patient = is_patient},
                  {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
                   .on_body = {},
                   .on_complete =

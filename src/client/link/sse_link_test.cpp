@@ -88,8 +88,12 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
 };
 
 TEST_F(SseLinkTest, PostsWhereTheServerSays) {
-  for (const auto& [place, target] : std::vector<std::pair<std::string, std::string>>{
-           {"messages?s=1", "/a/messages?s=1"}, {"/m?s=2", "/m?s=2"}, {"", "/full?"}}) {
+  for (const auto& [place, target] :
+       std::vector<std::pair<std::string, std::string>>{{"messages?s=1", "/a/messages?s=1"},
+                                                        {"/m?s=2", "/m?s=2"},
+                                                        {"?s=3", "/a/sse?s=3"},
+                                                        {"/m?to=http://x/", "/m?to=http://x/"},
+                                                        {"", "/full?"}}) {
     heard.clear();
     if (!server) start();
     Asked stream =

@@ -21,6 +21,20 @@ constexpr std::size_t kReadSize = std::size_t{64} << 10U;
 /// Bytes read from one connection before others have their turn.
 constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
 constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
+/// When nothing has come for so many seconds, the kernel probes whether the peer's system is there,
+/// and again so often. If it does not say so, the connection fails after kProbes.
+constexpr int kProbeAfter = 30;
+constexpr int kProbeEvery = 10;
+constexpr int kProbes = 6;
+
+/// Has the kernel notice a peer that has gone without a word. Sockets that are not TCP ignore this.
+void watch_peer(const Descriptor& socket) {
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &kProbeAfter, sizeof kProbeAfter);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &kProbeEvery, sizeof kProbeEvery);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
+}
 
 }  // namespace
 
@@ -150,6 +164,7 @@ void ClientConnection::on_ready(std::uint32_t events) {
 void ClientConnection::on_connected() {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  watch_peer(socket_);
   io_.emplace(socket_.get(), tls_.get(), url_.host);
   endpoints_ = {};
   if (!io_->is_tls()) check_established();

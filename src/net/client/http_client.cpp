@@ -124,6 +124,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     }
     text_.append("\r\n").append(request.body);
     head_request_ = request.method == "HEAD";
+    is_patient_ = request.is_patient;
     idempotent_ = is_idempotent(request.method);
     origin_ = origin_of(request.url);
     url_ = std::move(request.url);
@@ -234,6 +235,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   }
 
   void arm_timer() {
+    if (is_patient_) return;
     timer_ = state_->loop->schedule_at(heard_at_ + state_->options.idle_timeout,
                                        [weak = weak_from_this()] {
                                          if (const auto self = weak.lock()) self->on_timer();
@@ -262,6 +264,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   TimePoint heard_at_{};
   Executor::TimerId timer_ = 0;
   bool head_request_ = false;
+  bool is_patient_ = false;
   bool idempotent_ = false;
   bool reused_ = false;
   bool heard_ = false;  // any byte of the reply

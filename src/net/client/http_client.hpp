@@ -27,6 +27,9 @@ struct HttpClientRequest {
   Url url;                      // http or https
   HttpHeaderList headers = {};  // besides Host, User-Agent, Connection and Content-Length
   std::string body = {};
+  /// Whether the server may be silent for longer than HttpClientOptions::idle_timeout, because the
+  /// caller decides how long it waits. That the server is gone is noticed all the same.
+  bool is_patient = false;
 };
 
 /// A reply's status and header fields. Views are valid during the callback.

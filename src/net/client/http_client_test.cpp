@@ -421,6 +421,18 @@ TEST_F(HttpClientTest, GivesUpAServerThatSaysNothing) {
   EXPECT_EQ(outcome.error->code, 504);
 }
 
+TEST_F(HttpClientTest, APatientRequestOutlivesTheIdleTimeout) {
+  HttpClient client(loop, {.idle_timeout = 1ms});
+  const auto call = client.send({.url = server.url(), .is_patient = true}, outcome.callbacks());
+  auto& peer = server.peer(0);
+  const auto later = loop.clock().now() + 10ms;
+  EXPECT_TRUE(run_until(loop, [&] { return loop.clock().now() > later; }));
+  EXPECT_FALSE(outcome.error);
+  peer.send(kOk);
+  finish(outcome);
+  EXPECT_FALSE(outcome.error);
+}
+
 TEST_F(HttpClientTest, RefusesWhatWouldSmuggleARequest) {
   HttpClient client(loop);
   Url bad_target = server.url("/a\r\nX: y");
