@@ -57,6 +57,24 @@ class ApplicationServers {
   std::optional<std::vector<std::string>> allowed_;
 };
 
+/// The most important server of that name that an application has. A project's file may come with
+/// a repository, so it must not replace what another file of the application says.
+NamedServer server_of(const FoundServers& found, Application application, std::string_view name) {
+  std::vector<const ServerConfig*> servers = found.named(name);
+  std::erase_if(servers, [application](const ServerConfig* one) {
+    return one->source.application != application;
+  });
+  if (servers.empty()) return {};
+  const ServerConfig* const first = servers.front();
+  const auto replaced = std::ranges::find_if(servers, [first](const ServerConfig* one) {
+    return one->source.scope != ConfigScope::project && !is_same_place(*first, *one);
+  });
+  if (first->source.scope == ConfigScope::project && replaced != servers.end()) {
+    return {.server = nullptr, .candidates = {first, *replaced}};
+  }
+  return {.server = first, .candidates = {}};
+}
+
 }  // namespace
 
 std::vector<const ServerConfig*> FoundServers::named(std::string_view name) const {
@@ -81,16 +99,15 @@ bool is_same_place(const ServerConfig& one, const ServerConfig& other) {
 }
 
 NamedServer find_server(const FoundServers& found, std::string_view name) {
-  const std::vector<const ServerConfig*> candidates = found.named(name);
-  if (candidates.empty()) {
-    const auto slash = name.find('/');
-    if (slash == std::string_view::npos) return {};
-    const std::string_view id = name.substr(0, slash);
-    for (const ServerConfig* const server : found.named(name.substr(slash + 1))) {
-      if (name_of(server->source.application).id == id) return {.server = server, .candidates = {}};
+  if (const auto slash = name.find('/'); slash != std::string_view::npos) {
+    const auto* const qualifier =
+        std::ranges::find(kApplications, name.substr(0, slash), &ApplicationName::id);
+    if (qualifier != kApplications.end()) {
+      return server_of(found, qualifier->application, name.substr(slash + 1));
     }
-    return {};
   }
+  const std::vector<const ServerConfig*> candidates = found.named(name);
+  if (candidates.empty()) return {};
   const ServerConfig* const first = candidates.front();
   const bool is_own = first->source.application == Application::sluice;
   const bool is_one = std::ranges::all_of(
@@ -108,7 +125,8 @@ NamedServer find_server(const FoundServers& found, std::string_view name) {
     };
     if (std::ranges::none_of(out.candidates, same_application)) out.candidates.push_back(server);
   }
-  return out;
+  if (out.candidates.size() > 1) return out;
+  return server_of(found, first->source.application, name);
 }
 
 bool clashes(const FoundServers& found, std::string_view name) {

@@ -27,16 +27,19 @@ struct FoundServers {
 
 /// What a name stands for.
 struct NamedServer {
-  const ServerConfig* server = nullptr;         // null: the name is not known, or clashes
-  std::vector<const ServerConfig*> candidates;  // if it clashes: one of each application
+  const ServerConfig* server = nullptr;  // null: the name is not known, or clashes
+  /// If it clashes: one of each application, or those of a project and of another file of one.
+  std::vector<const ServerConfig*> candidates;
 };
 
 /// Whether both start the same program or connect to the same place in the same way.
 bool is_same_place(const ServerConfig& one, const ServerConfig& other);
 
 /// The server that `name` stands for, switched off or not. `APPLICATION/NAME` is the most important
-/// one of the application. A name alone is that of our own file if it is there. Otherwise it
-/// clashes unless all servers of that name are the same, so that a file of somebody else's
+/// one of the application, whatever names with a slash others have. A name alone is that of our own
+/// file if it is there, or of the only application that has it. Otherwise it clashes unless all
+/// servers of that name are the same. In both forms it clashes if a project's file has another
+/// server than the user's or the machine's that it would replace. So a file of somebody else's
 /// repository does not change what a name means.
 NamedServer find_server(const FoundServers& found, std::string_view name);
 

@@ -18,7 +18,6 @@
 #include "cli/options/suggestion.hpp"
 #include "cli/targets/config_reader.hpp"
 #include "cli/targets/lenient_json.hpp"
-#include "core/crypto/random.hpp"
 #include "json/members.hpp"
 #include "net/loop/descriptor.hpp"
 
@@ -99,10 +98,11 @@ Result<Descriptor> lock_folder(const std::string& folder) {
   return lock;
 }
 
-/// Replaces the file by one with that text, which is on the disk before the name is.
+/// Replaces the file by one with that text, which is on the disk before the name is. The folder is
+/// locked, so what lies in the place of the new file is of a writer that was killed.
 Result<void> replace_file(const std::string& path, std::string_view text) {
-  constexpr std::size_t kSuffix = 12;
-  const std::string temporary = path + "." + random_id(kSuffix);
+  const std::string temporary = path + ".new";
+  ::unlink(temporary.c_str());
   const Descriptor file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return cannot_write(temporary);

@@ -13,11 +13,21 @@ namespace {
 
 constexpr std::string_view kMask = "***";
 
+/// Whether what has this name is secret.
 bool looks_secret(std::string_view option) {
-  constexpr std::array<std::string_view, 7> kWords = {
-      {"key", "token", "secret", "password", "passwd", "auth", "header"}};
+  constexpr std::array<std::string_view, 9> kWords = {
+      {"key", "token", "secret", "pass", "pwd", "auth", "bearer", "cred", "header"}};
   const std::string name = to_lower(option);
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });
+}
+
+/// Whether a text by itself is a secret: a header's value, or a key that says whose it is.
+bool is_secret(std::string_view text) {
+  constexpr std::array<std::string_view, 10> kBeginnings = {
+      {"bearer ", "basic ", "sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xox", "akia", "eyj"}};
+  const std::string lower = to_lower(text);
+  return std::ranges::any_of(kBeginnings,
+                             [&](std::string_view each) { return lower.starts_with(each); });
 }
 
 /// A URL without what may be secret in it.
@@ -29,6 +39,8 @@ std::string masked_url(std::string_view url) {
     const auto end = std::min(url.find_first_of("/?#", begin), url.size());
     const auto at = url.substr(begin, end - begin).rfind('@');
     out.append(url.substr(0, begin));
+    // What follows # is a path only for a socket.
+    if (!out.contains("unix")) url = url.substr(0, url.find('#'));
     if (at != std::string_view::npos) out.append(kMask).append("@");
     url.remove_prefix(at == std::string_view::npos ? begin : begin + at + 1);
   }
@@ -51,11 +63,11 @@ std::vector<std::string> masked_arguments(const std::vector<std::string>& argume
   bool hides_next = false;
   for (const std::string& argument : arguments) {
     const bool is_option = argument.starts_with('-');
-    const auto equals = argument.find('=');
-    if (std::exchange(hides_next, false) && !is_option) {
+    const auto sign = argument.find_first_of("=:");
+    if ((std::exchange(hides_next, false) && !is_option) || is_secret(argument)) {
       out.emplace_back(kMask);
-    } else if (equals != std::string::npos && looks_secret(argument.substr(0, equals))) {
-      out.push_back(argument.substr(0, equals + 1).append(kMask));
+    } else if (sign != std::string::npos && looks_secret(argument.substr(0, sign))) {
+      out.push_back(argument.substr(0, sign + 1).append(kMask));
     } else if (argument.contains("://")) {
       out.push_back(masked_url(argument));
     } else {
@@ -110,7 +122,12 @@ std::vector<std::string> notes_of(const FoundServers& found, const ServerConfig&
   if (!server.refusal.empty()) notes.push_back("not used: " + server.refusal);
   const std::string id(name_of(server.source.application).id);
   const NamedServer alone = find_server(found, server.name);
-  if (!alone.candidates.empty()) {
+  const NamedServer qualified = find_server(found, id + "/" + server.name);
+  if (!qualified.candidates.empty()) {
+    notes.emplace_back(
+        "a file of the project and another one differ; add the one that you mean with sluice mcp "
+        "add");
+  } else if (!alone.candidates.empty()) {
     notes.push_back("the name clashes; say " + id + "/" + server.name);
   } else if (alone.server != nullptr && !is_same_place(*alone.server, server) &&
              alone.server->source.application != server.source.application) {
@@ -118,8 +135,7 @@ std::vector<std::string> notes_of(const FoundServers& found, const ServerConfig&
                     std::string(name_of(alone.server->source.application).id) + "; say " + id +
                     "/" + server.name);
   }
-  if (const NamedServer qualified = find_server(found, id + "/" + server.name);
-      qualified.server != nullptr && qualified.server != &server) {
+  if (qualified.server != nullptr && qualified.server != &server) {
     notes.push_back("hidden by " + qualified.server->source.path);
   }
   return notes;

@@ -69,6 +69,14 @@ Result<const ServerConfig*> named_server(const std::string& word, const FoundSer
   if (named.candidates.empty()) {
     return fail(kExitUsage, with_names("there is no server " + word, word, found));
   }
+  const ServerConfig& first = *named.candidates.front();
+  const ServerConfig& last = *named.candidates.back();
+  if (first.source.application == last.source.application) {
+    return fail(kExitUsage, first.source.path + " of this project has another server " +
+                                first.name + " than " + last.source.path +
+                                "; add the one that you mean to your own file with `sluice mcp "
+                                "add`");
+  }
   std::string message = "the files have different servers of the name " + word + "; say which: ";
   for (const ServerConfig* const one : named.candidates) {
     if (one != named.candidates.front()) message.append(", ");

@@ -7,6 +7,7 @@
 
 #include "cli/options/exit_code.hpp"
 #include "cli/targets/server_report.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {
@@ -174,7 +175,11 @@ TEST(Target, AProjectDoesNotChangeWhatANameMeans) {
                                 own_file(R"("a": {"url": "https://mine.example.org"})")},
                                {Application::claude_code, ConfigScope::project, "/project",
                                 own_file(R"("a": {"command": "./evil"})")}});
-  EXPECT_THAT(error_for("a", found), HasSubstr("say which: claude-code/a (/project)"));
+  const std::string differ =
+      "/project of this project has another server a than /user; add the one that you mean to your "
+      "own file with `sluice mcp add`";
+  EXPECT_EQ(error_for("a", found), differ);
+  EXPECT_EQ(error_for("claude-code/a", found), differ);
   // Not even by switching off what the user has.
   const auto switched = found_in({{Application::opencode, ConfigScope::user, "/user",
                                    R"({"mcp": {"a": {"type": "remote", "url": "https://mine"}}})"},
@@ -183,7 +188,30 @@ TEST(Target, AProjectDoesNotChangeWhatANameMeans) {
                                   {Application::cursor, ConfigScope::project, "/cursor",
                                    own_file(R"("a": {"command": "./evil"})")}});
   EXPECT_THAT(error_for("a", switched), HasSubstr("say which: cursor/a (/cursor), opencode/a"));
-  EXPECT_TRUE(std::holds_alternative<CommandTarget>(target_for("claude-code/a", found)->place));
+  // Nor by a name that looks like one with an application.
+  const auto disguised = found_in({{Application::cursor, ConfigScope::user, "/user",
+                                    own_file(R"("a": {"url": "https://mine.example.org"})")},
+                                   {Application::claude_code, ConfigScope::project, "/project",
+                                    own_file(R"("cursor/a": {"command": "./evil"},
+                                                "sluice/a": {"command": "./evil"})")}});
+  EXPECT_EQ(std::get<UrlTarget>(target_for("cursor/a", disguised)->place).url.host,
+            "mine.example.org");
+  EXPECT_THAT(error_for("sluice/a", disguised), HasSubstr("there is no server sluice/a"));
+  EXPECT_TRUE(target_for("claude-code/sluice/a", disguised));
+}
+
+TEST(Target, TheMostImportantFileOfAnApplicationCounts) {
+  const auto host_of = [](ConfigScope more, ConfigScope less) {
+    const auto found = found_in(
+        {{Application::gemini, less, "/less", own_file(R"("a": {"url": "https://less"})")},
+         {Application::gemini, more, "/more", own_file(R"("a": {"url": "https://more"})")}});
+    const auto target = target_for("a", found);
+    return target ? std::get<UrlTarget>(target->place).url.host : target.error().message;
+  };
+  EXPECT_EQ(host_of(ConfigScope::user, ConfigScope::system), "more");
+  EXPECT_EQ(host_of(ConfigScope::project, ConfigScope::project), "more");
+  EXPECT_EQ(host_of(ConfigScope::managed, ConfigScope::project), "more");
+  EXPECT_THAT(host_of(ConfigScope::project, ConfigScope::user), HasSubstr("than /less"));
 }
 
 TEST(Target, TheSameTextIsNotTheSameServerIfVariablesDiffer) {
@@ -259,14 +287,16 @@ TEST(ServerReport, HasNoSecrets) {
                "headers": {"Authorization": "Bearer pw4"}},
       "run": {"command": "npx", "args": ["-y", "--api-key", "pw5", "--token=pw6", "-e",
               "GITHUB_TOKEN=pw7", "postgres://ada:pw8@db/shop", "--header", "X-Key: pw9", "--port",
-              "80"], "env": {"KEY": "pw10"}, "disabled": true})")}});
+              "80", "--headers", "Authorization", "Bearer pw11", "-H", "X-Key: pw12", "-e",
+              "DB_PASS=pw13", "sk-pw14", "{\"apiKey\":\"pw15\"}", "https://x/#pw16"], "env": {"KEY": "pw10"}, "disabled": true})")}});
   const std::string text = text_of_servers(found, "/home/ada", Style::plain());
   EXPECT_EQ(text,
             "docs  sluice  https://***@example.org/mcp?key=***&x&token=***  (headers: "
             "Authorization)\n"
             "      ~/own\n"
             "run   sluice  -- npx -y --api-key *** --token=*** -e GITHUB_TOKEN=*** "
-            "postgres://***@db/shop --header *** --port 80  (env: KEY)\n"
+            "postgres://***@db/shop --header *** --port 80 --headers *** *** -H X-Key:*** -e "
+            "DB_PASS=*** *** {\"apiKey\":*** https://x/  (env: KEY)\n"
             "      ~/own; switched off\n");
   const std::string json = json_of_servers(found);
   EXPECT_THAT(json, Not(HasSubstr("pw")));
@@ -285,12 +315,14 @@ TEST(ServerReport, ShowsWhatIsToBeKnown) {
                  own_file(R"("a": {"url": "https://mine.example.org"})")},
                 {Application::claude_code, ConfigScope::project, "/project",
                  own_file(R"("a": {"command": "./run"})"), "others can write /project"}});
-  EXPECT_EQ(text_of_servers(found, "", Style::plain()),
-            "a  claude-code  -- ./run\n"
-            "   /project; not used: others can write /project; the name clashes; say "
-            "claude-code/a\n"
-            "a  claude-code  https://mine.example.org\n"
-            "   /user; the name clashes; say claude-code/a; hidden by /project\n");
+  EXPECT_EQ(
+      text_of_servers(found, "", Style::plain()),
+      "a  claude-code  -- ./run\n"
+      "   /project; not used: others can write /project; a file of the project and another "
+      "one differ; add the one that you mean with sluice mcp add\n"
+      "a  claude-code  https://mine.example.org\n"
+      "   /user; a file of the project and another one differ; add the one that you mean with "
+      "sluice mcp add\n");
   EXPECT_THAT(json_of_servers(found), HasSubstr(R"("clash":true)"));
   const auto ours = found_in({{Application::sluice, ConfigScope::user, "/own",
                                own_file(R"("a": {"url": "https://mine.example.org"})")},
