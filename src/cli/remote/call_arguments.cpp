@@ -1,6 +1,7 @@
 #include "cli/remote/call_arguments.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -76,8 +77,23 @@ std::string expected_text(const SchemaTypes& types) {
 
 /// `text` as JSON, if it is that.
 std::optional<json::value> parsed_json(std::string_view text) {
-  auto parsed = parse_json(text);
+  auto parsed = exact_json(text);
   return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
+}
+
+/// Whether a number that can be sent is larger than any.
+bool has_infinity(const json::value& value) {
+  if (const auto* const array = value.if_array()) return std::ranges::any_of(*array, has_infinity);
+  if (const auto* const object = value.if_object()) {
+    return std::ranges::any_of(*object, [](const auto& one) { return has_infinity(one.value()); });
+  }
+  return value.is_double() && !std::isfinite(value.get_double());
+}
+
+/// Whether `text` is an integer and `value`, which was read from it, another.
+bool is_rounded(std::string_view text, const json::value& value) {
+  return value.is_double() && text.find_first_of(".eE") == std::string_view::npos &&
+         !(value.get_double() == 0);
 }
 
 bool is_of(const json::value& value, const SchemaTypes& types) {
@@ -113,7 +129,8 @@ Result<json::value> typed_value(std::string_view name, std::string_view text,
   const SchemaTypes types = types_of(schema, root);
   auto parsed = parsed_json(text);
   // Quotes belong to the text, unless it is JSON that is asked for with := .
-  if (parsed && !parsed->is_string() && is_of(*parsed, types)) return *std::move(parsed);
+  const bool is_exact = parsed && !parsed->is_string() && !is_rounded(text, *parsed);
+  if (is_exact && is_of(*parsed, types)) return *std::move(parsed);
   if (types.string || types.is_silent) return json::value(text);
   return std::unexpected(misfit(
       name, "\"" + shortened(text, kMaxQuote) + "\" is not " + expected_text(types), schema));
@@ -123,7 +140,7 @@ Result<json::value> value_of(const Given& given, const json::value& schema,
                              const json::object& root) {
   if (given.is_json) {
     if (given.texts.size() > 1) return fail(kExitUsage, given.name + ":= is given twice");
-    auto parsed = parse_json(given.texts.front());
+    auto parsed = exact_json(given.texts.front());
     if (!parsed) return fail(kExitUsage, given.name + ":= is no JSON: " + parsed.error().message);
     return parsed;
   }
@@ -169,7 +186,10 @@ Result<void> put_argument(const Given& given, std::string_view name, const json:
     return std::unexpected(misfit(member, "has no members, as it is no object", *property));
   }
   json::value& place = out[member];
-  if (!place.is_object()) place.emplace_object();
+  if (place.is_null()) place.emplace_object();
+  if (!place.is_object()) {
+    return std::unexpected(misfit(member, "has no members, as it is no object", *property));
+  }
   return put_argument(given, name.substr(dot + 1), inner == nullptr ? kOpen : *inner, root,
                       place.get_object());
 }
@@ -197,12 +217,30 @@ Result<void> check_names(const json::object& arguments, const json::object& sche
 
 }  // namespace
 
+Result<json::value> exact_json(std::string_view text) {
+  auto parsed = parse_json(text);
+  if (parsed && has_infinity(*parsed)) {
+    return fail(kExitUsage, "a number is larger than any that can be sent");
+  }
+  return parsed;
+}
+
 Result<json::object> tool_arguments(const std::vector<std::string>& assignments,
                                     const json::object& schema, json::object given) {
-  for (const Given& one : grouped_assignments(assignments)) {
+  const std::vector<Given> all = grouped_assignments(assignments);
+  for (const Given& one : all) {
     if (std::ranges::count(one.name, '.') > kMaxNameDots) {
       return fail(kExitUsage, shortened(one.name, kMaxQuote) + ": a name has at most " +
                                   std::to_string(kMaxNameDots) + " dots");
+    }
+    // Words replace what is given as JSON, but not each other.
+    const json::object* const properties = object_at(schema, "properties");
+    const auto is_member = [&](const Given& before) {
+      return before.name.starts_with(one.name + ".") &&
+             (properties == nullptr || !properties->contains(before.name));
+    };
+    if (std::any_of(all.data(), &one, is_member)) {
+      return fail(kExitUsage, one.name + " would replace its members; give it before them");
     }
     if (auto done = put_argument(one, one.name, schema, schema, given); !done) {
       return std::unexpected(std::move(done.error()));

@@ -13,7 +13,8 @@ namespace sluice {
 /// members, as the types in `schema` say (`inputSchema`).
 ///
 /// - `name=text` is read as one of the types that the property allows: null, true or false, a
-///   number, JSON of an array or an object, and text last. It must be one of `enum`.
+///   number (an integer only if it stays the same), JSON of an array or an object, and text last.
+///   It must be one of `enum`.
 /// - A name that is repeated gives the items of an array, and so does a text that is no JSON.
 /// - `a.b=1` is the member `b` of `a`, unless there is a property `a.b`.
 /// - `name:=JSON` is that JSON, whatever the type.
@@ -22,6 +23,10 @@ namespace sluice {
 /// the nearest one, and required ones that are missing. They quote what the schema says.
 Result<json::object> tool_arguments(const std::vector<std::string>& assignments,
                                     const json::object& schema, json::object given = {});
+
+/// Parses JSON as parse_json(), and refuses numbers that no number of ours can hold, because they
+/// would be sent as null.
+Result<json::value> exact_json(std::string_view text);
 
 /// NAME and VALUE of assignments for what takes only texts: prompts and completions. Errors carry
 /// kExitUsage.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/options/exit_code.hpp"
+#include "cli/remote/schema_hints.hpp"
 
 namespace sluice {
 namespace {
@@ -75,6 +76,41 @@ TEST(CallArguments, GiveArraysAndObjects) {
 TEST(CallArguments, CanBeJsonWhateverTheType) {
   EXPECT_EQ(typed({"limit:=\"3\""}), R"({"limit":"3"})");
   EXPECT_THAT(typed({"limit:=x"}), HasSubstr("limit:= is no JSON"));
+}
+
+TEST(CallArguments, AreNotChangedOnTheWay) {
+  EXPECT_EQ(typed({"limit=9007199254740993"}), R"({"limit":9007199254740993})");
+  EXPECT_EQ(typed({"share=18446744073709551615"}), R"({"share":18446744073709551615})");
+  EXPECT_THAT(typed({"share=12345678901234567890123"}), HasSubstr("is not a number"));
+  EXPECT_EQ(typed({"any=12345678901234567890123"}), R"({"any":"12345678901234567890123"})");
+  EXPECT_EQ(typed({"share=1e22"}), R"({"share":1e+22})");
+  EXPECT_EQ(typed({"share=0.1"}), R"({"share":0.1})");
+  EXPECT_EQ(typed({"share=-0"}), R"({"share":-0})");
+  // It would be sent as null.
+  EXPECT_THAT(typed({"share=1e309"}), HasSubstr("is not a number"));
+  EXPECT_THAT(typed({"share:=-1e999"}), HasSubstr("larger than any"));
+  EXPECT_THAT(typed({"any:={\"a\":[1e999]}"}), HasSubstr("larger than any"));
+}
+
+TEST(CallArguments, DoNotReplaceEachOther) {
+  EXPECT_EQ(typed({R"(where={"city":"Ulm"})", "where.floor=2"}),
+            R"({"where":{"city":"Ulm","floor":2}})");
+  EXPECT_EQ(typed({"where.floor=2", R"(where={"city":"Ulm"})"}),
+            "where would replace its members; give it before them");
+  EXPECT_THAT(typed({"any=5", "any.x=1"}), HasSubstr("has no members"));
+}
+
+TEST(CallArguments, AShortSchemaThatMeansBillionsIsReadAtOnce) {
+  json::array alternatives;
+  for (int i = 0; i < 100; ++i) {
+    alternatives.push_back(json::object{{"$ref", "#/properties/x"}});
+  }
+  const json::object root{
+      {"properties", json::object{{"x", json::object{{"anyOf", std::move(alternatives)}}}}}};
+  EXPECT_EQ(type_text(root.at("properties").at("x"), root), "");
+  const auto arguments = tool_arguments({"x=1"}, root);
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(to_json(*arguments), R"({"x":1})");
 }
 
 TEST(CallArguments, QuoteTheSchemaOfWhatDoesNotFit) {

@@ -60,7 +60,7 @@ Result<json::object> given_arguments(const std::string& text) {
     if (!input) return std::unexpected(std::move(input.error()));
     read = *std::move(input);
   }
-  auto parsed = parse_json(read);
+  auto parsed = exact_json(read);
   if (!parsed) return fail(kExitUsage, "--arguments: " + parsed.error().message);
   if (!parsed->is_object()) return fail(kExitUsage, "--arguments: give a JSON object");
   return std::move(parsed->get_object());

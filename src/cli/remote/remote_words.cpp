@@ -42,7 +42,8 @@ bool is_assignment(std::string_view word) {
   if (name.size() == word.size()) return false;
   if (name.ends_with(':')) name.remove_suffix(1);
   return !name.empty() && name.front() != '-' && std::ranges::all_of(name, [](char c) {
-    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == '$';
+    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == '$' ||
+           !is_ascii(c);
   });
 }
 

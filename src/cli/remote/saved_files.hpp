@@ -15,6 +15,6 @@ std::string_view file_ending(std::string_view mime_type);
 /// is yet. Returns its path. Errors carry kExitFailure and name the file.
 Result<std::string> save_new_file(const std::string& folder, std::string_view kind,
                                   std::string_view mime_type, std::string_view bytes);
-inline constexpr int kMaxSameName = 10'000;
+inline constexpr int kMaxSameName = 1000;
 
 }  // namespace sluice

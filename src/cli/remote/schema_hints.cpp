@@ -10,6 +10,7 @@ namespace sluice {
 namespace {
 
 constexpr int kMaxNesting = 8;            // of alternatives
+constexpr int kMaxAlternatives = 64;      // all that are looked at for one type
 constexpr std::size_t kMaxShownEnum = 6;  // values in a signature
 
 const json::array* array_at(const json::object& object, std::string_view name) {
@@ -26,8 +27,11 @@ std::string_view type_of(const json::value& value) {
   return value.is_double() ? "number" : "integer";
 }
 
-void add_types(SchemaTypes& types, const json::value& schema, const json::object& root, int depth) {
-  const json::object* const members = depth < kMaxNesting ? resolved(schema, root) : nullptr;
+/// `left`: how many more schemas may be looked at. By references, a short schema can mean billions.
+void add_types(SchemaTypes& types, const json::value& schema, const json::object& root, int depth,
+               int& left) {
+  const bool may_look = depth < kMaxNesting && left-- > 0;
+  const json::object* const members = may_look ? resolved(schema, root) : nullptr;
   if (members == nullptr) {
     types.is_silent = true;
     return;
@@ -48,7 +52,10 @@ void add_types(SchemaTypes& types, const json::value& schema, const json::object
   }
   for (const std::string_view key : {"anyOf", "oneOf"}) {
     if (const auto* alternatives = array_at(*members, key)) {
-      for (const json::value& each : *alternatives) add_types(types, each, root, depth + 1);
+      for (const json::value& each : *alternatives) {
+        if (left <= 0) break;
+        add_types(types, each, root, depth + 1, left);
+      }
       return;
     }
   }
@@ -104,7 +111,9 @@ void SchemaTypes::add(std::string_view type) {
 
 SchemaTypes types_of(const json::value& schema, const json::object& root) {
   SchemaTypes types;
-  add_types(types, schema, root, 0);
+  int left = kMaxAlternatives;
+  add_types(types, schema, root, 0, left);
+  types.is_silent = types.is_silent || left <= 0;
   return types;
 }
 
