@@ -11,6 +11,8 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "client/authorization/challenge.hpp"
+#include "client/authorization/metadata.hpp"
+#include "client/authorization/token_store.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -34,6 +36,15 @@ Result<std::string> read_secret(const std::string& path) {
   Result<std::string> text = read_small_file(path, kMaxSecretFile);
   if (!text) return fail(kExitUsage, text.error().message);
   return std::string(trim(*text, " \t\r\n"));
+}
+
+/// $XDG_STATE_HOME/sluice/tokens.json, else in ~/.local/state; empty if there is no home.
+std::string usual_token_file() {
+  if (const auto state = environment("XDG_STATE_HOME"); state && state->starts_with('/')) {
+    return *state + "/sluice/tokens.json";
+  }
+  const std::string home = home_folder();
+  return home.empty() ? home : home + "/.local/state/sluice/tokens.json";
 }
 
 Result<void> require_flag(std::string_view grant, std::string_view flag, bool is_given) {
@@ -150,7 +161,7 @@ Result<AuthorizationOptions> authorization_options(
   if (flags.use_dpop) out.dpop = DpopPolicy::always;
   out.token_file = flags.token_file;
   if (out.token_file.empty()) out.token_file = environment("SLUICE_TOKEN_FILE").value_or("");
-  if (out.token_file.empty()) out.token_file = default_token_file();
+  if (out.token_file.empty()) out.token_file = usual_token_file();
   out.on_prompt = std::move(on_prompt);
   out.redirect_host = flags.redirect_host;
   out.redirect_port = static_cast<std::uint16_t>(flags.redirect_port);
@@ -162,11 +173,33 @@ Result<AuthorizationOptions> authorization_options(
   return out;
 }
 
+Result<AuthorizationOptions> stored_authorization(const Url& server) {
+  Result<AuthorizationOptions> out = authorization_options(AuthorizationFlags(), {});
+  if (!out) return out;
+  // Whoever sends requests says what is wrong with the file.
+  const Result<StoredCredentials> stored = TokenStore(out->token_file).load();
+  if (!stored) return out;
+  Url place = server;
+  place.scheme = server.is_tls() ? "https" : "http";
+  const StoredToken* const token = stored->find(canonical_resource(place), {}, {});
+  if (token == nullptr) return out;
+  for (const GrantName& each : kGrantNames) {
+    if (to_text(each.grant) == token->grant) out->grant = each.grant;
+  }
+  // Only then may a secret of the environment renew it.
+  if (!needs_user(out->grant)) out->client_id = token->client_id;
+  return out;
+}
+
 Result<std::shared_ptr<Authorizer>> make_authorizer_of(
     EventLoop& loop, const Url& server, const AuthorizationFlags& flags,
     std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt) {
   Result<AuthorizationOptions> options = authorization_options(flags, std::move(on_prompt));
   if (!options) return std::unexpected(options.error());
+  if (options->token_file.empty()) {
+    return fail(kExitUsage,
+                "there is no home folder to keep tokens in; set HOME, or give --token-file");
+  }
   return make_authorizer(loop, server, *std::move(options), std::move(tls));
 }
 

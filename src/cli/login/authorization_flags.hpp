@@ -46,7 +46,11 @@ void add_authorization_options(Subcommand& command, AuthorizationFlags& flags);
 Result<AuthorizationOptions> authorization_options(
     const AuthorizationFlags& flags, std::function<void(const LoginPrompt&)> on_prompt);
 
-/// Makes the authorizer of a command for the server at `server`. Errors as above.
+/// The same for a command without such flags, which uses what the last login at `server` has left.
+Result<AuthorizationOptions> stored_authorization(const Url& server);
+
+/// Makes the authorizer of a command for the server at `server`. Errors as above, and kExitUsage if
+/// there is no place for tokens.
 Result<std::shared_ptr<Authorizer>> make_authorizer_of(
     EventLoop& loop, const Url& server, const AuthorizationFlags& flags,
     std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt);

@@ -105,7 +105,15 @@ class LoginRun {
   /// The refusal says where the metadata is, and which scopes are needed. Any request would do;
   /// this one changes nothing, at servers of any era.
   void ask_without_token() {
-    client_.emplace(loop_, HttpClientOptions{.tls = tls_});
+    discovery_ =
+        std::make_shared<GuardedHttp>(loop_, GuardedHttpOptions{.server = server_, .tls = tls_});
+    HttpClientOptions options{.tls = tls_};
+    options.may_connect = [this](const Endpoint& endpoint) {
+      authorizer_->on_address(endpoint);
+      discovery_->server_is_at(endpoint);
+      return true;
+    };
+    client_.emplace(loop_, std::move(options));
     call_ = client_->send(
         {.method = "POST",
          .url = server_,
@@ -122,8 +130,6 @@ class LoginRun {
     call_.drop();
     if (head.status == kUnauthorized) return log_in_with(std::move(challenge));
     // Some servers ask for authorization only later, for some of their methods.
-    discovery_ =
-        std::make_shared<GuardedHttp>(loop_, GuardedHttpOptions{.server = server_, .tls = tls_});
     find_resource_metadata(discovery_, server_, {}, [this](const Result<ResourceMetadata>& found) {
       if (!found) return finish(std::unexpected(found.error()));
       if (found->is_assumed) return finish({});

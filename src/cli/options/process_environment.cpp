@@ -1,6 +1,10 @@
 #include "cli/options/process_environment.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <pwd.h>
+#include <unistd.h>
 #include <utility>
 
 namespace sluice {
@@ -9,6 +13,20 @@ std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
+}
+
+std::string home_folder() {
+  std::string home = environment("HOME").value_or("");
+  if (!home.starts_with('/')) {
+    constexpr std::size_t kMaxUserEntry = 16U << 10U;
+    std::array<char, kMaxUserEntry> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+    home = found == nullptr ? "" : found->pw_dir;
+  }
+  while (home.size() > 1 && home.ends_with('/')) home.pop_back();
+  return home;
 }
 
 ConfigSources process_sources(SettingValues flags, const std::string& file) {

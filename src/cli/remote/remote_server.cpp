@@ -51,19 +51,19 @@ struct Connector {
     options.headers = std::move(configured);
   }
   /// Uses what `sluice login` has stored, unless a header authorizes the requests. Nobody is asked.
-  void authorize() {
+  void authorize(const Url& server) {
     const bool has_header = std::ranges::any_of(options.headers, [](const auto& header) {
       return to_lower(header.first) == "authorization";
     });
     if (has_header) return;
-    auto made = authorization_options(AuthorizationFlags(), {});
+    auto made = stored_authorization(server);
     if (!made) throw Error(std::move(made.error()));
     options.authorization = *std::move(made);
   }
   Client operator()(UrlTarget& place) {
     options.http_transport = transport_of(place.transport);
     add(std::move(place.headers));
-    authorize();
+    authorize(place.url);
     return connect(place.url.to_string(), std::move(options));
   }
   Client operator()(UnixTarget& place) {

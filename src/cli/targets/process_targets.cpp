@@ -1,11 +1,8 @@
 #include "cli/targets/process_targets.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <pwd.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include "cli/options/exit_code.hpp"
@@ -13,21 +10,6 @@
 
 namespace sluice {
 namespace {
-
-/// The user's home without a slash at its end; empty if there is none.
-std::string home_folder() {
-  std::string home = environment("HOME").value_or("");
-  if (!home.starts_with('/')) {
-    constexpr std::size_t kMaxUserEntry = 16U << 10U;
-    std::array<char, kMaxUserEntry> buffer{};
-    passwd entry{};
-    passwd* found = nullptr;
-    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
-    home = found == nullptr ? "" : found->pw_dir;
-  }
-  while (home.size() > 1 && home.ends_with('/')) home.pop_back();
-  return home;
-}
 
 std::string working_directory() {
   std::error_code gone;

@@ -96,6 +96,12 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     return std::make_unique<WebSocketLink>(loop, std::move(options));
   }
   HttpClientOptions client{.dial = std::move(http->dial), .tls = std::move(tls)};
+  if (authorizer) {
+    client.may_connect = [authorizer](const Endpoint& endpoint) {
+      authorizer->on_address(endpoint);
+      return true;
+    };
+  }
   if (place.http_transport == HttpTransport::sse) {
     return std::make_unique<SseLink>(loop, SseLinkOptions{.url = std::move(http->url),
                                                           .headers = place.headers,

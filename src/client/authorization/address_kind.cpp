@@ -26,6 +26,7 @@ AddressKind kind_of_v4(std::uint32_t address) {
       Network{0xC0000000U, 24, AddressKind::reserved},     // 192.0.0.0/24
       Network{0xC0A80000U, 16, AddressKind::private_use},  // 192.168.0.0/16
       Network{0xC6120000U, 15, AddressKind::private_use},  // 198.18.0.0/15
+      Network{0xA83F8110U, 32, AddressKind::link_local},   // 168.63.129.16, each host's in Azure
       Network{0xE0000000U, 3, AddressKind::reserved},      // multicast and beyond
   };
   for (const Network& network : kNetworks) {
@@ -47,16 +48,18 @@ AddressKind kind_of_v6(const std::array<std::uint8_t, 16>& ip) {
     return std::memcmp(ip.data(), prefix.data(), prefix.size()) == 0;
   };
   if (begins_with(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF)) return kind_of_v4(v4_at(&ip[12]));
-  if (begins_with(0, 0x64, 0xFF, 0x9B)) return kind_of_v4(v4_at(&ip[12]));  // NAT64
-  if (begins_with(0x20, 0x02)) return kind_of_v4(v4_at(&ip[2]));            // 6to4
+  // NAT64; the networks of 64:ff9b:1::/48 are somebody's own (RFC 8215).
+  if (begins_with(0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0)) return kind_of_v4(v4_at(&ip[12]));
+  if (begins_with(0x20, 0x02)) return kind_of_v4(v4_at(&ip[2]));  // 6to4
   if (begins_with(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) {
     return v4_at(&ip[12]) == 1 ? AddressKind::loopback : AddressKind::reserved;
   }
   if (ip[0] == 0xFE && (ip[1] & 0xC0U) == 0x80) return AddressKind::link_local;
   if (ip[0] == 0xFE && (ip[1] & 0xC0U) == 0xC0) return AddressKind::private_use;  // site-local
   if ((ip[0] & 0xFEU) == 0xFC) return AddressKind::private_use;                   // fc00::/7
-  if (ip[0] == 0xFF) return AddressKind::reserved;                                // multicast
-  return AddressKind::global;
+  if (begins_with(0x20, 0x01, 0, 0)) return AddressKind::reserved;                // Teredo
+  // Only 2000::/3 is global unicast (RFC 4291, section 2.4).
+  return ip[0] >> 5U == 1 ? AddressKind::global : AddressKind::reserved;
 }
 
 }  // namespace

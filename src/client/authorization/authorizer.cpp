@@ -94,6 +94,10 @@ bool Authorizer::is_renewable() const {
   return token_ && (!token_->refresh_token.empty() || !needs_user(context_->options.grant));
 }
 
+void Authorizer::on_address(const Endpoint& endpoint) {
+  context_->http->server_is_at(endpoint);
+}
+
 void Authorizer::authorize(std::string_view method, const Url& url, Authorized done) {
   // A token goes to the server that it is for, and nowhere else.
   if (!is_same_origin(url, context_->server)) return done(RequestAuthorization());
@@ -214,34 +218,52 @@ void Authorizer::login(ServerChallenge challenge, Handled done) {
         std::move(done));
 }
 
+/// A logout under way: it is over when the file is written and the authorization servers have
+/// answered.
+struct Authorizer::Logout {
+  std::size_t open = 1;   // what is awaited; the file is the first
+  std::size_t count = 0;  // tokens
+  Result<void> saved;
+  std::function<void(Result<std::size_t>)> done;
+
+  void end_one() {
+    if (--open != 0) return;
+    if (!saved) return done(std::unexpected(saved.error()));
+    done(count);
+  }
+};
+
 void Authorizer::logout(std::function<void(Result<std::size_t>)> done) {
   const std::string server = canonical_resource(context_->server);
-  const auto count = std::make_shared<std::size_t>(0);
+  const auto logout = std::make_shared<Logout>();
+  logout->done = std::move(done);
   change_credentials(
       *context_->loop, context_->store,
-      [weak = weak_from_this(), server, count](StoredCredentials& all) {
+      [weak = weak_from_this(), server, logout](StoredCredentials& all) {
         const auto self = weak.lock();
         for (const StoredToken& token : all.tokens) {
           if (token.server != server) continue;
-          ++*count;
-          if (self != nullptr) self->revoke(token, all);
+          ++logout->count;
+          if (self != nullptr) self->revoke(token, all, logout);
         }
         std::erase_if(all.tokens,
                       [&server](const StoredToken& token) { return token.server == server; });
       },
-      [weak = weak_from_this(), count, done = std::move(done)](const Result<void>& saved) {
+      [weak = weak_from_this(), logout](const Result<void>& saved) {
         if (const auto self = weak.lock()) {
           self->token_.reset();
           self->key_.reset();
           self->credential_ = 0;
         }
-        if (!saved) return done(std::unexpected(saved.error()));
-        done(*count);
+        logout->saved = saved;
+        logout->end_one();
       });
 }
 
-void Authorizer::revoke(const StoredToken& token, const StoredCredentials& stored) {
+void Authorizer::revoke(const StoredToken& token, const StoredCredentials& stored,
+                        const std::shared_ptr<Logout>& logout) {
   if (token.revocation_endpoint.empty()) return;
+  ++logout->open;
   OauthClient client{.id = token.client_id,
                      .secret = {},
                      .auth_method = token.auth_method,
@@ -261,7 +283,15 @@ void Authorizer::revoke(const StoredToken& token, const StoredCredentials& store
        .client = std::move(client),
        .fields = {{"token", has_refresh ? token.refresh_token : token.access_token},
                   {"token_type_hint", has_refresh ? "refresh_token" : "access_token"}}},
-      context_->time_of_day(), [](const Result<OauthReply>&) {});
+      context_->time_of_day(), [issuer = token.issuer, logout](const Result<OauthReply>& reply) {
+        if (!reply) {
+          log_warning("a token was not ended",
+                      {{"issuer", issuer}, {"error", reply.error().message}});
+        } else if (reply->status / 100 != 2) {
+          log_warning("a token was not ended", {{"issuer", issuer}, {"status", reply->status}});
+        }
+        logout->end_one();
+      });
 }
 
 std::shared_ptr<Authorizer> make_authorizer(EventLoop& loop, const Url& server,

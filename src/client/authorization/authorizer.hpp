@@ -29,12 +29,14 @@ class Authorizer final : public RequestAuthorizer, public std::enable_shared_fro
   void authorize(std::string_view method, const Url& url, Authorized done) override;
   bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override;
   void on_reply(const HttpReplyHead& reply) override;
+  void on_address(const Endpoint& endpoint) override;
 
   /// Logs in anew, whatever tokens there are. `challenge` is what the server answers to a request
   /// without a token. Errors as of Renewal.
   void login(ServerChallenge challenge, Handled done);
   /// Forgets all tokens for the server, and asks the authorization servers to end them (RFC 7009),
-  /// which may fail. `done` gets how many there were. Errors as of the token file.
+  /// which may fail; that is logged. `done` gets how many there were, once the servers have
+  /// answered or taken too long. Errors as of the token file.
   void logout(std::function<void(Result<std::size_t>)> done);
 
   /// The token that is in use. Never log it.
@@ -58,7 +60,9 @@ class Authorizer final : public RequestAuthorizer, public std::enable_shared_fro
   void renew(RenewalReason reason, Handled done);
   void on_renewed(Result<StoredToken> outcome);
   void step_up(ServerChallenge challenge, std::uint64_t credential, Handled done);
-  void revoke(const StoredToken& token, const StoredCredentials& stored);
+  struct Logout;
+  void revoke(const StoredToken& token, const StoredCredentials& stored,
+              const std::shared_ptr<Logout>& logout);
 
   const AuthorizationContextPtr context_;
   bool is_loaded_ = false;

@@ -520,8 +520,12 @@ TEST_F(AuthorizerTest, LogsOut) {
   publish();
   ASSERT_TRUE(refuse("Bearer").value());
   std::optional<Result<std::size_t>> ended;
+  replies["https://auth.example/revoke"].status = 0;
   authorizer().logout([&](Result<std::size_t> count) { ended = count; });
   loop.run();
+  // A program that ends with the logout must not take back the request.
+  EXPECT_FALSE(ended);
+  http->held.back()(OauthReply{.status = 200, .body = {}, .dpop_nonce = {}});
   EXPECT_EQ(ended->value(), 1U);
   EXPECT_EQ(token(), "");
   EXPECT_EQ(http->asked.back().url, "https://auth.example/revoke");

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kStateLength = 43;
 constexpr std::size_t kVerifierLength = 64;  // 43 to 128 (RFC 7636, section 4.1)
-/// Requests to the redirect URI that belong to no login, before it is given up.
-constexpr int kMaxStrayRedirects = 20;
 
 /// The port in a redirect URI of ours, or 0.
 std::uint16_t port_of(const std::string& redirect_uri) {
@@ -125,12 +123,8 @@ class CodeGrant final : public Grant, public std::enable_shared_from_this<CodeGr
 
   RedirectVerdict on_query(std::string_view query) {
     if (request_.state.empty() || is_answered_) return RedirectVerdict::not_of_it;
-    if (!is_answer_to(request_, query)) {
-      if (++strays_ >= kMaxStrayRedirects) {
-        finish_later(fail(kNotAuthorized, "Too many requests to the redirect URI are of no login"));
-      }
-      return RedirectVerdict::not_of_it;
-    }
+    // Any page in the browser can send those. The state cannot be guessed, so they are not counted.
+    if (!is_answer_to(request_, query)) return RedirectVerdict::not_of_it;
     is_answered_ = true;
     Result<std::string> code = read_redirect(request_, query);
     if (!code) {
@@ -188,7 +182,6 @@ class CodeGrant final : public Grant, public std::enable_shared_from_this<CodeGr
   OauthClient client_;
   AuthorizationRequest request_;  // its state is empty before the user is sent
   bool is_answered_ = false;
-  int strays_ = 0;
   Executor::TimerId timer_ = 0;
 };
 

@@ -178,18 +178,23 @@ void GuardedHttp::send(OauthRequest request, Done done) {
   exchange->start();
 }
 
+void GuardedHttp::server_is_at(const Endpoint& endpoint) {
+  const AddressKind kind = kind_of(endpoint);
+  // A server with addresses of several kinds may be a trap itself.
+  seen_kind_ = seen_kind_.value_or(kind) == kind ? kind : AddressKind::global;
+}
+
 void GuardedHttp::look_up_server(std::function<void()> then) {
-  if (is_server_known_) return then();
+  if (is_looked_up_ || seen_kind_) return then();
   waiting_.push_back(std::move(then));
   if (waiting_.size() > 1) return;
   const auto known = [this](const Result<Endpoints>& found) {
-    is_server_known_ = true;
-    // A name with addresses of several kinds may be a trap itself.
+    is_looked_up_ = true;
     const auto is_alike = [&found](const Endpoint& each) {
       return kind_of(each) == kind_of(found->front());
     };
     if (found && !found->empty() && std::ranges::all_of(*found, is_alike)) {
-      server_kind_ = kind_of(found->front());
+      looked_up_kind_ = kind_of(found->front());
     }
     for (const std::function<void()>& each : std::exchange(waiting_, {})) each();
   };
@@ -202,7 +207,9 @@ void GuardedHttp::look_up_server(std::function<void()> then) {
 
 bool GuardedHttp::may_connect(const Endpoint& endpoint) const {
   const AddressKind kind = kind_of(endpoint);
-  if (kind == AddressKind::global || kind == server_kind_) return true;
+  if (kind == AddressKind::global || kind == seen_kind_.value_or(looked_up_kind_)) {
+    return true;
+  }
   return options_.allow_private_addresses &&
          (kind == AddressKind::private_use || kind == AddressKind::loopback);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "client/authorization/address_kind.hpp"
@@ -26,7 +27,8 @@ struct GuardedHttpOptions {
 /// only it can reach (Security Best Practices, Server-Side Request Forgery):
 /// - A place that a server has named must be at a global address, or at one of the kind that all
 ///   addresses of the MCP server are, such as the loopback. The addresses are judged that are
-///   connected to.
+///   connected to, on both sides: a name may mean another one each time that it is looked up. Only
+///   while the MCP server has not been connected to, it is looked up for this alone.
 /// - It must be https, except on this machine, or if the MCP server itself has no TLS.
 /// - Size, time and redirects are limited, and no redirect leaves TLS.
 class GuardedHttp final : public OauthHttp {
@@ -37,6 +39,7 @@ class GuardedHttp final : public OauthHttp {
   GuardedHttp& operator=(const GuardedHttp&) = delete;
 
   void send(OauthRequest request, Done done) override;
+  void server_is_at(const Endpoint& endpoint) override;
 
   static constexpr std::size_t kMaxRequests = 100;  // under way
 
@@ -52,8 +55,11 @@ class GuardedHttp final : public OauthHttp {
   GuardedHttpOptions options_;
   std::unique_ptr<HttpClient> guarded_;  // for what servers name
   std::unique_ptr<HttpClient> trusted_;  // for what the user names
-  bool is_server_known_ = false;         // its addresses have been looked up
-  AddressKind server_kind_ = AddressKind::global;
+  /// Of the MCP server's addresses: as those have seen it who connect to it, or else as it is
+  /// looked up here.
+  std::optional<AddressKind> seen_kind_;
+  AddressKind looked_up_kind_ = AddressKind::global;
+  bool is_looked_up_ = false;
   AddressLookup lookup_;
   std::vector<std::function<void()>> waiting_;  // for that
   std::uint64_t last_number_ = 0;

@@ -37,13 +37,16 @@ TEST(AddressKindTest, KnowsWhatIsNotForEverybody) {
     EXPECT_EQ(kind(one), AddressKind::loopback) << one;
   }
   for (const char* one : {"10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1",
-                          "fec0::1", "::ffff:10.0.0.1", "2002:0a00:0001::1"}) {
+                          "fec0::1", "::ffff:10.0.0.1", "2002:0a00:0001::1", "64:ff9b::a00:1"}) {
     EXPECT_EQ(kind(one), AddressKind::private_use) << one;
   }
-  for (const char* one : {"169.254.169.254", "fe80::1", "::ffff:169.254.169.254"}) {
+  for (const char* one : {"169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "168.63.129.16",
+                          "64:ff9b::a9fe:a9fe"}) {
     EXPECT_EQ(kind(one), AddressKind::link_local) << one;
   }
-  for (const char* one : {"0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "ff02::1"}) {
+  for (const char* one :
+       {"0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "ff02::1", "::10.0.0.1",
+        "::ffff:0:10.0.0.1", "64:ff9b:1:a00:0:100::", "2001:0:a00:1::1", "100::1"}) {
     EXPECT_EQ(kind(one), AddressKind::reserved) << one;
   }
 }
@@ -67,6 +70,9 @@ class GuardedHttpTest : public ServerTest {
     if (!server) start();
     made.server = *parse_url(of);
     http = std::make_unique<GuardedHttp>(loop, made);
+    for (const std::string& each : connected_at) {
+      http->server_is_at(endpoints_of_address(each, 1).at(0));
+    }
     std::optional<Result<OauthReply>> reply;
     http->send(std::move(request), [&](Result<OauthReply> got) { reply = std::move(got); });
     EXPECT_FALSE(reply);
@@ -85,6 +91,8 @@ class GuardedHttpTest : public ServerTest {
   }
 
   GuardedHttpOptions made;
+  std::vector<std::string>
+      connected_at;  // addresses of the MCP server, as its client has seen them
   std::unique_ptr<GuardedHttp> http;
   std::vector<std::string> asked;
   std::function<void(const HttpRequest&, HttpExchangePtr)> answer;
@@ -111,6 +119,19 @@ TEST_F(GuardedHttpTest, DoesNotAskThisMachineForAServerElsewhere) {
   EXPECT_THAT(asked, IsEmpty());
   made.allow_private_addresses = true;
   EXPECT_TRUE(ask("https://192.0.2.1/mcp", {.url = here("/admin")}));
+}
+
+// The name of the server may mean this machine when it is looked up again.
+TEST_F(GuardedHttpTest, JudgesTheServerByTheAddressThatItWasConnectedAt) {
+  const std::string local = "http://localhost:1/mcp";
+  EXPECT_TRUE(ask(local, {.url = here("/a")}));
+  connected_at = {"192.0.2.1"};
+  EXPECT_FALSE(ask(local, {.url = here("/admin")}));
+  connected_at = {"192.0.2.1", "127.0.0.1", "127.0.0.1"};
+  EXPECT_FALSE(ask(local, {.url = here("/admin")}));
+  EXPECT_THAT(asked, ElementsAre("/a"));
+  connected_at = {"127.0.0.1", "::1"};
+  EXPECT_TRUE(ask("http://mcp.invalid/mcp", {.url = here("/b")}));
 }
 
 TEST_F(GuardedHttpTest, NeverAsksTheMetadataServiceOfACloud) {
@@ -231,14 +252,15 @@ TEST_F(RedirectReceiverTest, TakesNothingElse) {
   EXPECT_THAT(queries, IsEmpty());
 }
 
-TEST_F(RedirectReceiverTest, LimitsConnections) {
+// So whoever only holds connections does not keep the browser out.
+TEST_F(RedirectReceiverTest, TheNewestConnectionTakesThePlaceOfTheOldest) {
   listen();
   std::vector<std::unique_ptr<Peer>> peers;
   for (int i = 0; i < 40; ++i) peers.push_back(std::make_unique<Peer>(*this, url.port));
   settle();
-  EXPECT_TRUE(peers.back()->expect_end());
-  peers.front()->send("GET /callback?a=b HTTP/1.1\r\n\r\n");
-  EXPECT_TRUE(peers.front()->expect("200 OK"));
+  EXPECT_TRUE(peers.front()->expect_end());
+  peers.back()->send("GET /callback?a=b HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(peers.back()->expect("200 OK"));
 }
 
 TEST_F(RedirectReceiverTest, SaysThatAPortIsInUse) {

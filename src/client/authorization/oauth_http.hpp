@@ -45,6 +45,8 @@ class OauthHttp {
   /// redirects; nothing else follows any. Errors: 400, the URL may not be asked, and why; 502 and
   /// 504, there is no reply.
   virtual void send(OauthRequest request, Done done) = 0;
+  /// The MCP server has been looked up to be connected to, and this is one of its addresses.
+  virtual void server_is_at(const Endpoint& /*endpoint*/) {}
 
   static constexpr std::size_t kMaxReply = std::size_t{1} << 20U;
 };

@@ -140,7 +140,8 @@ class LoopbackReceiver final : public RedirectReceiver {
   };
 
   void on_peer(Descriptor socket) {
-    if (peers_.size() >= kMaxCallbackPeers) return;
+    // The newest is the most likely to be the browser that comes back: others may only hold places.
+    if (peers_.size() >= kMaxCallbackPeers) peers_.erase(peers_.begin());
     const std::uint64_t number = ++last_number_;
     peers_.emplace(number, std::make_unique<Peer>(*this, number, std::move(socket)));
   }

@@ -9,6 +9,7 @@
 #include "core/crypto/digest.hpp"
 #include "core/log/log.hpp"
 #include "core/text/base64.hpp"
+#include "core/text/shell_word.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -152,14 +153,16 @@ void Renewal::find_resource() {
   const AuthorizationOptions& options = context_->options;
   if (needs_user(options.grant) && !options.on_prompt && !may_refresh_) {
     std::string message = "The server " + canonical_resource(context_->server) + " asks for ";
+    // Users copy the command, and the scopes are the server's words.
+    std::string command = "sluice login " + shell_word(context_->server.to_string());
     if (reason_.kind == RenewalReason::Kind::needs_more) {
       const std::string scopes = join_scopes(reason_.challenge.scopes);
-      message.append("more rights (").append(scopes).append("): run `sluice login ");
-      message.append(context_->server.to_string()).append(" --scope \"" + scopes + "\"`");
+      message.append("more rights (").append(scopes).append(")");
+      command.append(" --scope ").append(shell_word(scopes));
     } else {
-      message.append(known_ ? "a new login" : "authorization").append(": run `sluice login ");
-      message.append(context_->server.to_string()).append("`");
+      message.append(known_ ? "a new login" : "authorization");
     }
+    message.append(": run `").append(command).append("`");
     return finish(fail(kNotAuthorized, std::move(message)));
   }
   if (resource_) return on_resource(*std::exchange(resource_, {}));
@@ -287,7 +290,10 @@ void Renewal::keep(StoredToken token) {
       [weak = weak_from_this(), token](const Result<void>& saved) {
         const auto self = weak.lock();
         if (self == nullptr) return;
-        // The token works, even if it cannot be kept.
+        // A login is there to be kept. Otherwise the token works, even if it cannot be kept.
+        if (!saved && self->reason_.kind == RenewalReason::Kind::login) {
+          return self->finish(std::unexpected(saved.error()));
+        }
         if (!saved) log_warning("a token could not be kept", {{"error", saved.error().message}});
         self->finish(token);
       });

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include "client/authorization/file_lock.hpp"
-#include "core/crypto/random.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -145,7 +143,7 @@ void StoredCredentials::put(StoredClient client) {
 const StoredToken* StoredCredentials::find(std::string_view server, std::string_view grant,
                                            std::string_view client_id) const {
   const auto is_wanted = [&](const StoredToken& token) {
-    return token.server == server && token.grant == grant &&
+    return token.server == server && (grant.empty() || token.grant == grant) &&
            (client_id.empty() || token.client_id == client_id);
   };
   const auto found = std::find_if(tokens.rbegin(), tokens.rend(), is_wanted);
@@ -233,7 +231,9 @@ Result<void> TokenStore::save(const StoredCredentials& credentials) {
     return {};
   }
   make_private_folder(path_);
-  const std::string fresh = path_ + "." + random_id(8) + ".new";
+  // Under the lock there is one writer. So what lies there is of one that was killed.
+  const std::string fresh = path_ + ".new";
+  ::unlink(fresh.c_str());
   Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                          S_IRUSR | S_IWUSR));
   if (!file) return system_error_of(path_, "writing beside it");
@@ -260,18 +260,6 @@ void change_credentials(Executor& loop, std::shared_ptr<TokenStore> store,
                       change(*credentials);
                       done(store->save(*credentials));
                     });
-}
-
-std::string default_token_file() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) {
-    return state + "/sluice/tokens.json";
-  }
-  const std::string home = variable("HOME");
-  return home.empty() ? std::string() : home + "/.local/state/sluice/tokens.json";
 }
 
 }  // namespace sluice

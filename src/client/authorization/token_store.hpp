@@ -64,7 +64,8 @@ struct StoredCredentials {
   /// Puts it in place of the one of the same issuer.
   void put(StoredClient client);
 
-  /// The most recent token of that server and grant, of `client_id` unless that is empty; or null.
+  /// The most recent token of that server; of `grant` and `client_id` unless these are empty; or
+  /// null.
   [[nodiscard]] const StoredToken* find(std::string_view server, std::string_view grant,
                                         std::string_view client_id) const;
   /// The client that is registered with `issuer`, unless its secret has expired by `now` (seconds
@@ -106,9 +107,5 @@ class TokenStore {
 void change_credentials(Executor& loop, std::shared_ptr<TokenStore> store,
                         std::function<void(StoredCredentials&)> change,
                         std::function<void(Result<void>)> done);
-
-/// The default place: $XDG_STATE_HOME/sluice/tokens.json, else in ~/.local/state; empty if neither
-/// variable is set.
-std::string default_token_file();
 
 }  // namespace sluice

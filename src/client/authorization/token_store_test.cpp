@@ -109,6 +109,21 @@ TEST(TokenStoreTest, RefusesWhatIsNoneOfItsFiles) {
   EXPECT_THAT(TokenStore(folder.path("f/under")).save({}).error().message, HasSubstr("f/under"));
 }
 
+// A writer that is killed leaves what it was writing, with tokens in it.
+TEST(TokenStoreTest, NothingIsLeftOfAWriterThatWasKilled) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.path("tokens.json");
+  const std::string other = folder.path("other");
+  std::ofstream(other) << "not ours";
+  std::filesystem::create_symlink(other, path + ".new");
+  StoredCredentials all;
+  all.put(some_token("https://a", "1"));
+  ASSERT_TRUE(TokenStore(path).save(all));
+  EXPECT_EQ(*TokenStore(path).load(), all);
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  EXPECT_EQ(std::filesystem::file_size(other), 8U);
+}
+
 TEST(TokenStoreTest, KeepsATokenForEachIssuerAndResource) {
   StoredCredentials all;
   all.put(some_token("https://a", "1"));
@@ -119,6 +134,7 @@ TEST(TokenStoreTest, KeepsATokenForEachIssuerAndResource) {
   EXPECT_EQ(all.find("https://s", "g", "other"), nullptr);
   EXPECT_EQ(all.find("https://s/deeper", "g", ""), nullptr);
   EXPECT_EQ(all.find("https://s", "other", ""), nullptr);
+  EXPECT_EQ(all.find("https://s", "", "")->access_token, "3");
   for (int i = 0; i < 2000; ++i) all.put(some_token("https://" + std::to_string(i)));
   EXPECT_THAT(all.tokens, SizeIs(StoredCredentials::kMaxTokens));
 }

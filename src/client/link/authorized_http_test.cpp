@@ -27,6 +27,7 @@ using ::testing::IsEmpty;
 /// Gives each request the newest token, and a newer one after each refusal.
 class FakeAuthorizer final : public RequestAuthorizer {
  public:
+  void on_address(const Endpoint& /*endpoint*/) override {}
   void authorize(std::string_view /*method*/, const Url& /*url*/, Authorized done) override {
     if (refusal) return done(std::unexpected(*refusal));
     done(RequestAuthorization{.headers = {{"Authorization", "Bearer t" + std::to_string(newest)}},

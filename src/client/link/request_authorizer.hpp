@@ -39,6 +39,9 @@ class RequestAuthorizer {
 
   /// The server has sent this head, whatever it says. Called before on_refused().
   virtual void on_reply(const HttpReplyHead& reply) = 0;
+
+  /// A connection to the server is about to be made; this is one of the addresses for it.
+  virtual void on_address(const Endpoint& endpoint) = 0;
 };
 
 }  // namespace sluice

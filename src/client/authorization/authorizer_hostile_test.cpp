@@ -1,0 +1,64 @@
+// What servers, pages in the browser and full disks do to a login.
+
+#include <chrono>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "client/authorization/authorization_test_support.hpp"
+#include "core/file_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class HostileAuthorizerTest : public AuthorizationTest {};
+
+// Any page that the user has open can send such requests.
+TEST_F(HostileAuthorizerTest, RequestsOfOthersDoNotEndALogin) {
+  logs_in = false;
+  const auto outcome = refuse("Bearer");
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(redirect("error=access_denied&state=" + std::to_string(i)),
+              RedirectVerdict::not_of_it);
+  }
+  loop.run();
+  EXPECT_EQ(log_in(), RedirectVerdict::accepted);
+  loop.run();
+  EXPECT_EQ(token(), "Bearer t1");
+}
+
+// Users copy what they are told to run.
+TEST_F(HostileAuthorizerTest, TheScopesOfAServerAreNoCommands) {
+  ASSERT_TRUE(refuse("Bearer").value());
+  context->options.on_prompt = {};
+  made = nullptr;
+  const auto outcome = refuse(R"(Bearer error="insufficient_scope", scope="$(id) a'b")", 403);
+  EXPECT_THAT(outcome->error().message,
+              HasSubstr(R"(`sluice login https://mcp.example/mcp --scope '$(id) a'\''b'`)"));
+}
+
+TEST_F(HostileAuthorizerTest, ALoginThatCannotBeKeptFails) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.path("tokens.json");
+  context->store = std::make_shared<TokenStore>(path);
+  context->options.client_id = "known";
+  // Nothing can be written where a folder is.
+  std::filesystem::create_directories(path + ".new/in the way");
+  std::optional<Result<void>> outcome;
+  authorizer().login({}, [&](Result<void> result) { outcome = std::move(result); });
+  const auto is_over = [&] { return outcome.has_value(); };
+  for (int i = 0; i < 100 && !is_over(); ++i) loop.advance(1s);
+  ASSERT_TRUE(is_over());
+  ASSERT_FALSE(*outcome);
+  EXPECT_THAT(outcome->error().message, HasSubstr(path));
+}
+
+}  // namespace
+}  // namespace sluice
