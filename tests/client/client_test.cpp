@@ -294,6 +294,10 @@ TEST(ClientErrorsTest, SayWhatIsWrong) {
               HasSubstr("ended with code 1"));
   EXPECT_THAT(error_of([] { connect("http://127.0.0.1:1", {.headers = {{"A", "b\r\nC: d"}}}); }),
               HasSubstr("400 \"A\" is no header field"));
+  for (const std::string name : {"Content-Length", "transfer-encoding", "HOST", "Connection"}) {
+    EXPECT_THAT(error_of([&] { connect("http://127.0.0.1:1", {.headers = {{name, "5"}}}); }),
+                HasSubstr("400 \"" + name + "\" is no header field"));
+  }
   const Served served;
   EXPECT_THAT(error_of([&] { static_cast<void>(served.connect(Way::http, {.revision = "1999"})); }),
               HasSubstr("1999"));

@@ -1,6 +1,7 @@
 #include "client/api/open_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "client/authorization/authorizer.hpp"
@@ -9,6 +10,7 @@
 #include "client/link/line_link.hpp"
 #include "client/link/sse_link.hpp"
 #include "client/link/websocket_link.hpp"
+#include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
 #include "net/http/url.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -27,6 +29,13 @@ bool is_field_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            kSigns.find(c) != std::string_view::npos;
   });
+}
+
+/// Whether the field says where a request ends or goes, which the client says itself.
+bool is_framing(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> kNames = {
+      {"host", "connection", "content-length", "transfer-encoding"}};
+  return std::ranges::count(kNames, to_lower(name)) > 0;
 }
 
 /// Whether the value cannot become another line of the head.
@@ -67,7 +76,7 @@ Result<HttpPlace> http_place(const std::string& text) {
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place) {
   for (const auto& [name, value] : place.headers) {
-    if (!is_field_name(name) || !is_field_value(value)) {
+    if (!is_field_name(name) || is_framing(name) || !is_field_value(value)) {
       return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
     }
   }

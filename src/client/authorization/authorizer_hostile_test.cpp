@@ -16,6 +16,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class HostileAuthorizerTest : public AuthorizationTest {};
@@ -42,6 +43,21 @@ TEST_F(HostileAuthorizerTest, TheScopesOfAServerAreNoCommands) {
   const auto outcome = refuse(R"(Bearer error="insufficient_scope", scope="$(id) a'b")", 403);
   EXPECT_THAT(outcome->error().message,
               HasSubstr(R"(`sluice login https://mcp.example/mcp --scope '$(id) a'\''b'`)"));
+}
+
+TEST_F(HostileAuthorizerTest, TheQueryOfAServerIsNotShown) {
+  context->server = *parse_url("https://mcp.example/mcp/?key=secret");
+  context->options.on_prompt = {};
+  EXPECT_EQ(refuse("Bearer")->error().message,
+            "The server https://mcp.example/mcp asks for authorization: run `sluice login "
+            "https://mcp.example/mcp/`");
+}
+
+TEST_F(HostileAuthorizerTest, ALockThatCannotBeHadIsNotAllThatIsSaid) {
+  const test::TemporaryFile file("plain", "x");
+  context->store = std::make_shared<TokenStore>(file.path() + "/tokens.json");
+  EXPECT_THAT(refuse("Bearer")->error().message,
+              AllOf(HasSubstr("mcp.example/mcp asks for authorization"), HasSubstr(file.path())));
 }
 
 TEST_F(HostileAuthorizerTest, ALoginThatCannotBeKeptFails) {

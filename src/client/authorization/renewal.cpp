@@ -44,7 +44,12 @@ void Renewal::start(Done done) {
 }
 
 void Renewal::on_locked(Result<FileLock> lock) {
-  if (!lock) return finish(std::unexpected(lock.error()));
+  if (!lock) {
+    return finish(fail(lock.error().code, "The server " + canonical_resource(context_->server) +
+                                              " asks for authorization, but its tokens cannot be "
+                                              "used. " +
+                                              lock.error().message));
+  }
   lock_ = *std::move(lock);
   Result<StoredCredentials> stored = context_->store->load();
   if (!stored) return finish(std::unexpected(stored.error()));
@@ -153,8 +158,10 @@ void Renewal::find_resource() {
   const AuthorizationOptions& options = context_->options;
   if (needs_user(options.grant) && !options.on_prompt && !may_refresh_) {
     std::string message = "The server " + canonical_resource(context_->server) + " asks for ";
-    // Users copy the command, and the scopes are the server's words.
-    std::string command = "sluice login " + shell_word(context_->server.to_string());
+    // Users copy the command, and the scopes are the server's words. A query may have a secret.
+    const std::string& target = context_->server.target;
+    std::string command = "sluice login ";
+    command.append(shell_word(to_origin(context_->server) + target.substr(0, target.find('?'))));
     if (reason_.kind == RenewalReason::Kind::needs_more) {
       const std::string scopes = join_scopes(reason_.challenge.scopes);
       message.append("more rights (").append(scopes).append(")");

@@ -221,7 +221,10 @@ Result<StoredCredentials> TokenStore::load() const {
     if (text.size() > kMaxTokenFile) return file_error(kBadRequest, path_, "it is too long");
   }
   Result<StoredCredentials> read = parse_credentials(text);
-  if (!read) return file_error(kBadRequest, path_, read.error().message);
+  if (!read) {
+    return file_error(kBadRequest, path_,
+                      read.error().message + "; delete it or choose another, and log in again");
+  }
   return read;
 }
 
