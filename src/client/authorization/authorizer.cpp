@@ -271,7 +271,7 @@ void Authorizer::revoke(const StoredToken& token, const StoredCredentials& store
                      .private_key_id = context_->options.private_key_id};
   if (token.client_id == context_->options.client_id) {
     client.secret = context_->options.client_secret;
-  } else if (const StoredClient* const known = stored.find_client(token.issuer, context_->now())) {
+  } else if (const StoredClient* const known = client_of_token(stored, token, context_->now())) {
     client.secret = known->client_secret;
   }
   // The end of a refresh token ends the access tokens too (RFC 7009, section 2.1).

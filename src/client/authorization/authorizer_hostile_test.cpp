@@ -60,6 +60,38 @@ TEST_F(HostileAuthorizerTest, ALockThatCannotBeHadIsNotAllThatIsSaid) {
               AllOf(HasSubstr("mcp.example/mcp asks for authorization"), HasSubstr(file.path())));
 }
 
+// Its secret is gone if the next login, on another port, puts its own client in place of it.
+TEST_F(HostileAuthorizerTest, ATokenIsRenewedByTheClientThatItWasIssuedTo) {
+  server["token_endpoint_auth_methods_supported"] = json::array{"client_secret_post"};
+  publish();
+  const auto register_as = [&](const std::string& name) {
+    replies["https://auth.example/register"] = {
+        .status = 201,
+        .body = to_json(json::object{{"client_id", name}, {"client_secret", "secret of " + name}}),
+        .dpop_nonce = {}};
+  };
+  register_as("one");
+  ASSERT_TRUE(refuse("Bearer").value());
+  register_as("two");
+  taken_port = parse_url(context->store->load()->clients.front().redirect_uri)->port;
+  std::optional<Result<void>> outcome;
+  authorizer().login({}, [&](Result<void> result) { outcome = std::move(result); });
+  loop.run();
+  ASSERT_TRUE(outcome && *outcome);
+  ASSERT_EQ(context->store->load()->clients.size(), 2U);
+  // The first token is of another server that has the same authorization server.
+  StoredCredentials stored = *context->store->load();
+  stored.tokens.pop_back();
+  ASSERT_TRUE(context->store->save(stored));
+  made = nullptr;
+  pass(3601s);
+  grant("t2", "r2");
+  token();
+  loop.run();
+  EXPECT_EQ(field_of(token_requests().back(), "client_secret"), "secret of one");
+  EXPECT_EQ(token(), "Bearer t2");
+}
+
 TEST_F(HostileAuthorizerTest, ALoginThatCannotBeKeptFails) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.path("tokens.json");

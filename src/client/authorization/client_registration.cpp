@@ -104,8 +104,9 @@ void find_client(const AuthorizationContextPtr& context, const ServerMetadata& s
   }
   const Result<StoredCredentials> stored = context->store->load();
   if (!stored) return done(std::unexpected(stored.error()));
-  const StoredClient* const known = stored->find_client(server.issuer, context->now());
-  if (known != nullptr && known->redirect_uri == redirect_uri) {
+  if (const StoredClient* const known = stored->find_client(
+          server.issuer, context->now(),
+          [&](const StoredClient& client) { return client.redirect_uri == redirect_uri; })) {
     return done(OauthClient{
         .id = known->client_id, .secret = known->client_secret, .auth_method = known->auth_method});
   }

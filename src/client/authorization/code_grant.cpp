@@ -73,8 +73,9 @@ class CodeGrant final : public Grant, public std::enable_shared_from_this<CodeGr
     if (port == 0 && options.client_id.empty()) {
       const Result<StoredCredentials> stored = context_->store->load();
       if (!stored) return std::unexpected(stored.error());
+      const auto has_uri = [](const StoredClient& client) { return !client.redirect_uri.empty(); };
       if (const StoredClient* const known =
-              stored->find_client(target_.server.issuer, context_->now())) {
+              stored->find_client(target_.server.issuer, context_->now(), has_uri)) {
         port = port_of(known->redirect_uri);
       }
     }

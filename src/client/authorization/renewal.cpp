@@ -88,8 +88,7 @@ Result<OauthClient> Renewal::client_of(const StoredToken& token) const {
     client.secret = options.client_secret;
     client.private_key = options.private_key;
     client.private_key_id = options.private_key_id;
-  } else if (const StoredClient* const known = stored_.find_client(token.issuer, context_->now());
-             known != nullptr && known->client_id == token.client_id) {
+  } else if (const StoredClient* const known = client_of_token(stored_, token, context_->now())) {
     client.secret = known->client_secret;
   }
   if ((client.auth_method == kAuthBasic || client.auth_method == kAuthPost) &&

@@ -135,9 +135,10 @@ void StoredCredentials::put(StoredToken token) {
 }
 
 void StoredCredentials::put(StoredClient client) {
-  const std::string issuer = client.issuer;
-  put_record(clients, std::move(client), kMaxClients,
-             [&issuer](const StoredClient& other) { return other.issuer == issuer; });
+  const StoredClient key = client;
+  put_record(clients, std::move(client), kMaxClients, [&key](const StoredClient& other) {
+    return other.issuer == key.issuer && other.redirect_uri == key.redirect_uri;
+  });
 }
 
 const StoredToken* StoredCredentials::find(std::string_view server, std::string_view grant,
@@ -150,12 +151,22 @@ const StoredToken* StoredCredentials::find(std::string_view server, std::string_
   return found == tokens.rend() ? nullptr : &*found;
 }
 
-const StoredClient* StoredCredentials::find_client(std::string_view issuer,
-                                                   std::int64_t now) const {
-  const auto found = std::ranges::find(clients, issuer, &StoredClient::issuer);
-  if (found == clients.end() || (found->expires_at != 0 && found->expires_at <= now))
-    return nullptr;
-  return &*found;
+const StoredClient* StoredCredentials::find_client(
+    std::string_view issuer, std::int64_t now,
+    const std::function<bool(const StoredClient&)>& is_wanted) const {
+  const auto found =
+      std::find_if(clients.rbegin(), clients.rend(), [&](const StoredClient& client) {
+        return client.issuer == issuer && (client.expires_at == 0 || client.expires_at > now) &&
+               is_wanted(client);
+      });
+  return found == clients.rend() ? nullptr : &*found;
+}
+
+const StoredClient* client_of_token(const StoredCredentials& stored, const StoredToken& token,
+                                    std::int64_t now) {
+  return stored.find_client(token.issuer, now, [&token](const StoredClient& client) {
+    return client.client_id == token.client_id;
+  });
 }
 
 Result<StoredCredentials> parse_credentials(std::string_view text) {

@@ -61,19 +61,26 @@ struct StoredCredentials {
   /// Puts it in place of the one for the same server, issuer, resource, grant and client. The
   /// oldest goes if there are too many.
   void put(StoredToken token);
-  /// Puts it in place of the one of the same issuer.
+  /// Puts it in place of the one of the same issuer and redirect URI. Others stay, because tokens
+  /// that were issued to them are renewed with their secrets.
   void put(StoredClient client);
 
   /// The most recent token of that server; of `grant` and `client_id` unless these are empty; or
   /// null.
   [[nodiscard]] const StoredToken* find(std::string_view server, std::string_view grant,
                                         std::string_view client_id) const;
-  /// The client that is registered with `issuer`, unless its secret has expired by `now` (seconds
-  /// since 1970); or null.
-  [[nodiscard]] const StoredClient* find_client(std::string_view issuer, std::int64_t now) const;
+  /// The most recent client for which `is_wanted` returns true of those that are registered with
+  /// `issuer` and whose secret has not expired by `now` (seconds since 1970); or null.
+  [[nodiscard]] const StoredClient* find_client(
+      std::string_view issuer, std::int64_t now,
+      const std::function<bool(const StoredClient&)>& is_wanted) const;
 
   bool operator==(const StoredCredentials&) const = default;
 };
+
+/// The registered client that `token` was issued to, as of find_client(); or null.
+const StoredClient* client_of_token(const StoredCredentials& stored, const StoredToken& token,
+                                    std::int64_t now);
 
 /// Reads the text of a token file. Error: 400, with what is wrong.
 Result<StoredCredentials> parse_credentials(std::string_view text);

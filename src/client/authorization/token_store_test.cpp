@@ -141,10 +141,27 @@ TEST(TokenStoreTest, KeepsATokenForEachIssuerAndResource) {
 
 TEST(TokenStoreTest, ForgetsClientsWhoseSecretHasExpired) {
   StoredCredentials all;
+  const auto any = [](const StoredClient&) { return true; };
   all.put(StoredClient{.issuer = "https://a", .client_id = "c", .expires_at = 100});
-  EXPECT_NE(all.find_client("https://a", 99), nullptr);
-  EXPECT_EQ(all.find_client("https://a", 100), nullptr);
-  EXPECT_EQ(all.find_client("https://b", 1), nullptr);
+  EXPECT_NE(all.find_client("https://a", 99, any), nullptr);
+  EXPECT_EQ(all.find_client("https://a", 100, any), nullptr);
+  EXPECT_EQ(all.find_client("https://b", 1, any), nullptr);
+}
+
+TEST(TokenStoreTest, KeepsTheClientsThatTokensWereIssuedTo) {
+  StoredCredentials all;
+  const auto put = [&](const std::string& id, const std::string& uri) {
+    all.put(StoredClient{.issuer = "https://a", .client_id = id, .redirect_uri = uri});
+  };
+  put("one", "http://127.0.0.1:1/callback");
+  put("two", "http://127.0.0.1:2/callback");
+  put("three", "http://127.0.0.1:2/callback");
+  EXPECT_THAT(all.clients, SizeIs(2));
+  EXPECT_NE(client_of_token(all, {.issuer = "https://a", .client_id = "one"}, 1), nullptr);
+  EXPECT_EQ(client_of_token(all, {.issuer = "https://a", .client_id = "two"}, 1), nullptr);
+  EXPECT_EQ(client_of_token(all, {.issuer = "https://b", .client_id = "one"}, 1), nullptr);
+  const auto any = [](const StoredClient&) { return true; };
+  EXPECT_EQ(all.find_client("https://a", 1, any)->client_id, "three");
 }
 
 TEST(FileLockTest, IsHeldByOneAtATime) {
