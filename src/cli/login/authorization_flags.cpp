@@ -88,23 +88,29 @@ void add_authorization_options(Subcommand& command, AuthorizationFlags& flags) {
       {.text = "Ask for this scope; may be repeated. Without it, for what the server says it needs",
        .operand = "SCOPE",
        .group = group});
-  add("--grant", &flags.grant, "How to come to a token",
+  add("--grant", &flags.grant, "How to get a token",
       "authorization-code|device-code|client-credentials|identity-assertion|workload-identity",
       true);
-  add("--client-id", &flags.client_id, "A client that is registered already", "ID");
+  add("--client-id", &flags.client_id, "The id of a client that is registered by hand", "ID");
   add("--client-secret-file", &flags.client_secret_file,
-      "File with its secret. Or SLUICE_CLIENT_SECRET", "FILE");
-  add("--private-key", &flags.private_key_file, "Its private key (PEM), for private_key_jwt",
-      "FILE");
-  add("--client-issuer", &flags.client_issuer, "The authorization server that has registered it",
+      "File with the secret of --client-id, or SLUICE_CLIENT_SECRET has it", "FILE");
+  add("--private-key", &flags.private_key_file,
+      "File with the private key (PEM) of --client-id, in place of a secret", "FILE");
+  add("--client-issuer", &flags.client_issuer,
+      "The authorization server of --client-id, which no other one sees. Without it, the first "
+      "login "
+      "trusts the one that the server names",
       "URL");
   add("--client-metadata", &flags.client_metadata_url,
-      "The client's metadata document, which is its id where servers take such ids", "URL");
+      "The address of a client's metadata document, where such a document is taken as a client's "
+      "id",
+      "URL");
   add("--assertion-file", &flags.assertion_file,
-      "File with the user's ID token, or the workload's JWT; read each time", "FILE");
+      "File with the ID token for identity-assertion, or the JWT for workload-identity", "FILE");
   add("--idp-token-endpoint", &flags.idp_token_endpoint,
-      "The identity provider of --grant identity-assertion", "URL");
-  add("--idp-client-id", &flags.idp_client_id, "The client's id there", "ID");
+      "Where the identity provider of identity-assertion gives tokens", "URL");
+  add("--idp-client-id", &flags.idp_client_id,
+      "The id that this client has at the identity provider", "ID");
   add("--accept-issuer", &flags.accept_issuer, "Accept this issuer although another was expected",
       "URL");
   command.add_flag(
@@ -121,7 +127,7 @@ void add_authorization_options(Subcommand& command, AuthorizationFlags& flags) {
   add("--redirect-port", &flags.redirect_port, "Port of the redirect URI; 0: any free one", "PORT",
       true);
   add("--token-file", &flags.token_file,
-      "Where tokens are kept. SLUICE_TOKEN_FILE, default $XDG_STATE_HOME/sluice/tokens.json",
+      "Where tokens are kept. Default SLUICE_TOKEN_FILE, or $XDG_STATE_HOME/sluice/tokens.json",
       "FILE");
 }
 

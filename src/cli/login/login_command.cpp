@@ -34,8 +34,7 @@ constexpr const char* kLoginExamples =
     "  sluice login https://mcp.example.com/mcp\n"
     "  sluice login https://mcp.example.com/mcp --scope files:read --scope files:write\n"
     "  sluice login https://mcp.example.com/mcp --client-id my-app --redirect-port 8765\n"
-    "  sluice login https://mcp.example.com/mcp --grant device-code   # on a machine without "
-    "browser\n"
+    "  sluice login https://mcp.example.com/mcp --grant device-code   # no browser here\n"
     "\n"
     "A browser opens on a desktop; elsewhere the URL is printed, and a browser of this machine "
     "must\n"
@@ -234,11 +233,10 @@ void add_logout_command(CommandLine& program) {
       program.add_subcommand("logout", "Forget the tokens for an MCP server, and end them",
                              kLogoutExamples, [arguments] { return run_logout(*arguments); });
   add_shared_options(command, *arguments);
-  command.add_option(
-      "--token-file", &arguments->authorization.token_file,
-      {.text =
-           "Where tokens are kept. SLUICE_TOKEN_FILE, default $XDG_STATE_HOME/sluice/tokens.json",
-       .operand = "FILE"});
+  command.add_option("--token-file", &arguments->authorization.token_file,
+                     {.text = "Where tokens are kept. Default SLUICE_TOKEN_FILE, or "
+                              "$XDG_STATE_HOME/sluice/tokens.json",
+                      .operand = "FILE"});
 }
 
 }  // namespace sluice
