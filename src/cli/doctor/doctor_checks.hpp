@@ -1,25 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <string>
-#include <vector>
 
+#include "cli/doctor/report/check.hpp"
 #include "cli/options/serve_config.hpp"
 #include "cli/serve/machine.hpp"
 
 namespace sluice {
-
-/// One line in the report of `sluice doctor`.
-struct Check {
-  enum class Status : std::uint8_t { ok, warn, fail };
-  Status status = Status::ok;
-  std::string subject;  // "memory"
-  std::string finding;  // what was found
-  std::string fix;      // what to do about it; empty when ok
-};
-
-using Checks = std::vector<Check>;
 
 void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& config);

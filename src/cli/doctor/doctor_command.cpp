@@ -1,19 +1,25 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "cli/doctor/doctor_checks.hpp"
-#include "cli/doctor/doctor_report.hpp"
+#include "cli/doctor/report/doctor_report.hpp"
+#include "cli/doctor/server/examine_server.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/options/serve_config.hpp"
+#include "cli/remote/remote_options.hpp"
+#include "cli/remote/remote_words.hpp"
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/machine.hpp"
+#include "cli/targets/process_targets.hpp"
 #include "cli/terminal/terminal.hpp"
 
 namespace sluice {
@@ -22,18 +28,34 @@ namespace {
 struct DoctorArguments {
   SettingValues flags;
   std::string file;
+  std::vector<std::string> words;    // the server to examine, in place of this machine
+  std::vector<std::string> command;  // that starts it
+  std::vector<std::string> headers;
+  std::optional<double> timeout;  // seconds
   bool as_json = false;
 };
 
 constexpr const char* kDoctorExamples =
     "Examples:\n"
+    "  sluice doctor https://mcp.example.com/mcp\n"
+    "  sluice doctor notes --json             # a server that `sluice servers` lists\n"
+    "  sluice doctor -- npx -y some-server\n"
     "  sluice doctor                          # check what `sluice serve` would use\n"
     "  sluice doctor --model model.gguf --port 80\n"
     "  sluice doctor --json | jq '.checks[] | select(.status != \"ok\")'\n"
     "\n"
-    "All options of `sluice serve` are accepted as well; `sluice serve --help` lists them.\n"
+    "With a TARGET, examines that MCP server: how it is reached, TLS, revisions, what HTTP\n"
+    "servers must do, sessions, streams, authorization, and what it offers. Each finding names\n"
+    "the clause of the specification. Nothing is changed: no tool is called, at most 100\n"
+    "requests are sent, and sessions that are opened are ended.\n"
     "\n"
-    "The exit code is 1 if a check fails; warnings do not count.\n";
+    "Without one, checks this machine. All options of `sluice serve` are accepted as well;\n"
+    "`sluice serve --help` lists them.\n"
+    "\n"
+    "The exit code is 1 if a check fails, 4 if the server cannot be reached, and 3 if nearly\n"
+    "all of it is behind a login; warnings do not count.\n";
+
+constexpr double kMostSeconds = 3600;
 
 /// The checks, in the order in which a starting server would run into the problems.
 Checks examine(const DoctorArguments& arguments) {
@@ -68,7 +90,16 @@ Checks examine(const DoctorArguments& arguments) {
   return checks;
 }
 
-int run_doctor(const DoctorArguments& arguments) {
+int doctor_complains(const Error& error) {
+  complain("doctor: " + error.message);
+  return error.code;
+}
+
+int examine_this_machine(const DoctorArguments& arguments) {
+  if (!arguments.headers.empty() || arguments.timeout) {
+    return doctor_complains(
+        {kExitUsage, "--header and --timeout are for the server of a TARGET, which is missing"});
+  }
   const Checks checks = examine(arguments);
   const std::string report =
       arguments.as_json ? json_report(checks) : text_report(checks, Style::of(STDOUT_FILENO));
@@ -76,17 +107,64 @@ int run_doctor(const DoctorArguments& arguments) {
   return any_failed(checks) ? kExitFailure : kExitOk;
 }
 
+int examine_target(const DoctorArguments& arguments) {
+  if (!arguments.flags.empty() || !arguments.file.empty()) {
+    return doctor_complains(
+        {kExitUsage, "options of `sluice serve` are for this machine: leave TARGET out"});
+  }
+  ServerExaminationOptions options{.headers = arguments.headers};
+  if (arguments.timeout) {
+    if (!(*arguments.timeout > 0 && *arguments.timeout <= kMostSeconds)) {
+      return doctor_complains({kExitUsage, "--timeout: give seconds, at most 3600"});
+    }
+    options.timeout =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*arguments.timeout));
+  }
+  const auto words = split_words(arguments.words, arguments.command, {});
+  if (!words) return doctor_complains(words.error());
+  const auto target = find_target(words->target);
+  if (!target) return doctor_complains(target.error());
+  for (const std::string& warning : target->warnings) complain(warning);
+  const auto examined = examine_server(*target, options);
+  if (!examined) return doctor_complains(examined.error());
+  const std::string report =
+      arguments.as_json ? json_report(examined->checks)
+                        : text_report(examined->checks, Style::of(STDOUT_FILENO),
+                                      examined->all_is_well, "The server is not as it should be");
+  if (const int printed = print(report); printed != kExitOk) return printed;
+  return examined->exit_code;
+}
+
+int run_doctor(const DoctorArguments& arguments) {
+  const bool has_target = !arguments.words.empty() || !arguments.command.empty();
+  return has_target ? examine_target(arguments) : examine_this_machine(arguments);
+}
+
 }  // namespace
 
 void add_doctor_command(CommandLine& program) {
   const auto arguments = std::make_shared<DoctorArguments>();
   Subcommand command = program.add_subcommand(
-      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix problems",
+      "doctor", "Examine an MCP server, or this machine, and say how to mend what is wrong",
       kDoctorExamples, [arguments] { return run_doctor(*arguments); });
+  command.add_option(
+      "words", &arguments->words,
+      {.text = std::string(kTargetText) + ". Empty: this machine", .operand = "TARGET"});
+  command.add_command_words(
+      arguments->command,
+      {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});
   command.add_flag("--json", arguments->as_json, {.text = "Print the checks as JSON"});
   command.add_option("--config", &arguments->file,
                      {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if it exists",
                       .operand = "FILE"});
+  command.add_repeatable(
+      "-H,--header", Keep::all,
+      [arguments](const std::vector<std::string>& values) { arguments->headers = values; },
+      {.text = "Send this header to TARGET with every request. Repeat it for several",
+       .operand = "\"Name: value\""});
+  command.add_option(
+      "--timeout", &arguments->timeout,
+      {.text = "How long the examination of TARGET may take. Default 30", .operand = "SECONDS"});
   add_unlisted_serve_options(command, arguments->flags);
 }
 

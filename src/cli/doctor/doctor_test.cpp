@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor_checks.hpp"
-#include "cli/doctor/doctor_report.hpp"
+#include "cli/doctor/report/doctor_report.hpp"
 #include "core/file_test_support.hpp"
 #include "engine/llama/model/gguf_writer_test_support.hpp"
 #include "json/json.hpp"
@@ -367,6 +367,15 @@ TEST(DoctorReport, SaysWhatToDo) {
             "                  -> give another\n"
             "\nNot ready to serve: 1 failure, 1 warning\n");
   EXPECT_THAT(text_report({checks[0]}, Style::plain()), HasSubstr("\nReady to serve\n"));
+
+  const Checks clauses = {{Status::ok, "a", "b", "", "RFC 1"},
+                          {Status::note, "c", "d", "", "RFC 2"}};
+  EXPECT_EQ(text_report(clauses, Style::plain(), "Well"),
+            "ok    a           b\n"
+            "note  c           d\n"
+            "                     RFC 2\n"
+            "\nWell\n");
+  EXPECT_THAT(json_report(clauses), HasSubstr(R"("clause":"RFC 1")"));
 
   const auto parsed = parse_json(json_report(checks));
   ASSERT_TRUE(parsed);

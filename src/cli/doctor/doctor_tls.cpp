@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/doctor/doctor_checks.hpp"
+#include "cli/doctor/report/certificate_days.hpp"
 #include "net/io/tls.hpp"
 
 namespace sluice {
@@ -12,20 +13,9 @@ namespace {
 
 using Status = Check::Status;
 
-/// Whole days from `now` until `time`, which must be later.
-int days_until(const ASN1_TIME* time, std::time_t now) {
-  const std::unique_ptr<ASN1_TIME, decltype(&ASN1_STRING_free)> from(ASN1_TIME_set(nullptr, now),
-                                                                     &ASN1_STRING_free);
-  int days = 0;
-  int seconds = 0;
-  ASN1_TIME_diff(&days, &seconds, from.get(), time);
-  return days;
-}
-
 }  // namespace
 
 void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock::time_point now) {
-  constexpr int kSoon = 30;
   const auto add = [&](Status status, std::string finding, std::string fix) {
     out.push_back({status, "tls", std::move(finding), std::move(fix)});
   };
@@ -59,8 +49,8 @@ void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock
   }
   const std::string finding =
       config.tls_certificate + ", valid for " + std::to_string(days) + " more days";
-  add(days < kSoon ? Status::warn : Status::ok, finding,
-      days < kSoon ? "Renew the certificate" : "");
+  add(days < kSoonDays ? Status::warn : Status::ok, finding,
+      days < kSoonDays ? "Renew the certificate" : "");
 }
 
 }  // namespace sluice

@@ -83,16 +83,9 @@ struct Connector {
   }
 };
 
-/// Only a name needs the files of servers.
-Result<Target> target_of_words(const TargetArguments& arguments) {
-  const bool is_name =
-      arguments.command.empty() && !arguments.word.empty() && !is_address(arguments.word);
-  return parse_target(arguments, is_name ? process_servers() : FoundServers(), process_variables());
-}
-
 Result<RemoteServer> open_server(const RemoteWords& words, const RemoteOptions& options,
                                  ClientOptions client) {
-  auto target = target_of_words(words.target);
+  auto target = find_target(words.target);
   if (!target) return std::unexpected(std::move(target.error()));
   for (const std::string& warning : target->warnings) complain(warning);
   return connect_to(*std::move(target), options, std::move(client));

@@ -52,4 +52,10 @@ FoundServers process_servers() {
                       [](const std::string& path) { return read_config(path); });
 }
 
+Result<Target> find_target(const TargetArguments& arguments) {
+  const bool is_name =
+      arguments.command.empty() && !arguments.word.empty() && !is_address(arguments.word);
+  return parse_target(arguments, is_name ? process_servers() : FoundServers(), process_variables());
+}
+
 }  // namespace sluice

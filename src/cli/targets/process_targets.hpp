@@ -2,7 +2,9 @@
 
 #include "cli/targets/config_places.hpp"
 #include "cli/targets/found_servers.hpp"
+#include "cli/targets/target.hpp"
 #include "cli/targets/variables.hpp"
+#include "core/error.hpp"
 
 namespace sluice {
 
@@ -13,5 +15,7 @@ PlaceSources process_places();
 VariableSources process_variables();
 /// The servers of all files that process_places() leads to.
 FoundServers process_servers();
+/// parse_target() with what this process knows. Only a name needs the files of servers.
+Result<Target> find_target(const TargetArguments& arguments);
 
 }  // namespace sluice

@@ -1,0 +1,17 @@
+#include "cli/doctor/report/certificate_days.hpp"
+
+#include <memory>
+#include <openssl/asn1.h>
+
+namespace sluice {
+
+int days_until(const asn1_string_st* time, std::time_t now) {
+  const std::unique_ptr<ASN1_TIME, decltype(&ASN1_STRING_free)> from(ASN1_TIME_set(nullptr, now),
+                                                                     &ASN1_STRING_free);
+  int days = 0;
+  int seconds = 0;
+  ASN1_TIME_diff(&days, &seconds, from.get(), time);
+  return days;
+}
+
+}  // namespace sluice

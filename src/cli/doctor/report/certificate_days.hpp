@@ -1,0 +1,16 @@
+#pragma once
+
+#include <ctime>
+
+struct asn1_string_st;
+
+namespace sluice {
+
+/// A certificate that ends sooner should be renewed: what renews certificates by itself does so
+/// before.
+inline constexpr int kSoonDays = 30;
+
+/// Whole days from `now` until `time`; negative if it has passed.
+int days_until(const asn1_string_st* time, std::time_t now);
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "cli/doctor/server/connection_facts.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <future>
+#include <memory>
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <utility>
+
+#include "cli/doctor/report/certificate_days.hpp"
+#include "client/api/background_loop.hpp"
+#include "net/http/status_codes.hpp"
+#include "net/loop/address_lookup.hpp"
+#include "net/loop/descriptor.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr Duration kConnectPatience = std::chrono::seconds(5);
+
+TimePoint clock_now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// Waits until the socket is ready. False: not in time.
+bool await_socket(int socket, short events, TimePoint deadline) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_now()).count();
+  pollfd entry{.fd = socket, .events = events, .revents = 0};
+  return left > 0 && ::poll(&entry, 1, static_cast<int>(left)) > 0;
+}
+
+/// A name's addresses. The lookup itself cannot be interrupted, so it is left behind at the
+/// deadline.
+Result<Endpoints> look_up(const Url& server, TimePoint deadline) {
+  if (Endpoints literal = endpoints_of_address(server.host, server.port); !literal.empty()) {
+    return literal;
+  }
+  const auto background = BackgroundLoop::shared();
+  const auto lookup = std::make_shared<AddressLookup>();
+  const auto promise = std::make_shared<std::promise<Result<Endpoints>>>();
+  background->loop().post([&loop = background->loop(), lookup, promise, server] {
+    lookup->start(loop, server.host, server.port,
+                  [promise](Result<Endpoints> found) { promise->set_value(std::move(found)); });
+  });
+  std::future<Result<Endpoints>> found = promise->get_future();
+  const bool came = found.wait_until(deadline) == std::future_status::ready;
+  // What belongs to the loop ends there.
+  background->loop().post([lookup] { lookup->forget(); });
+  if (!came) return fail(kBadGateway, "no answer of the name service in time");
+  return found.get();
+}
+
+std::string text_of(const Endpoint& endpoint) {
+  std::array<char, NI_MAXHOST> host{};
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size, host.data(),
+                host.size(), nullptr, 0, NI_NUMERICHOST);
+  return host.data();
+}
+
+/// Why there is no connection; empty: there is one.
+std::string connect_problem(int socket, const Endpoint& endpoint, TimePoint deadline) {
+  if (socket < 0) return std::strerror(errno);
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size) == 0) {
+    return {};
+  }
+  if (errno != EINPROGRESS) return std::strerror(errno);
+  if (!await_socket(socket, POLLOUT, deadline)) return "no connection in time";
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? std::string() : std::string(std::strerror(error));
+}
+
+std::string handshake_error() {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  return reason == nullptr ? "the server ends the connection" : reason;
+}
+
+/// Does the handshake whatever the certificate is. Error: 502.
+Result<TlsFacts> shake_hands(int socket, TlsContext& tls, const Url& server, TimePoint deadline) {
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(tls.native()), &SSL_free);
+  if (ssl == nullptr) throw std::bad_alloc();
+  SSL_set_verify(ssl.get(), SSL_VERIFY_NONE, nullptr);
+  if (endpoints_of_address(server.host, server.port).empty()) {
+    SSL_set_tlsext_host_name(ssl.get(), server.host.c_str());
+    SSL_set1_host(ssl.get(), server.host.c_str());
+  } else {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), server.host.c_str());
+  }
+  SSL_set_fd(ssl.get(), socket);
+  const TimePoint begin = clock_now();
+  ERR_clear_error();
+  for (int done = SSL_connect(ssl.get()); done != 1; done = SSL_connect(ssl.get())) {
+    const int wanted = SSL_get_error(ssl.get(), done);
+    if (wanted != SSL_ERROR_WANT_READ && wanted != SSL_ERROR_WANT_WRITE) {
+      return fail(kBadGateway, handshake_error());
+    }
+    if (!await_socket(socket, wanted == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline)) {
+      return fail(kBadGateway, "no answer in time");
+    }
+  }
+  TlsFacts facts{.version = SSL_get_version(ssl.get()), .problem = {}, .took = clock_now() - begin};
+  if (const long verdict = SSL_get_verify_result(ssl.get()); verdict != X509_V_OK) {
+    facts.problem = X509_verify_cert_error_string(verdict);
+  }
+  if (const X509* const certificate = SSL_get0_peer_certificate(ssl.get())) {
+    facts.days_left = days_until(X509_get0_notAfter(certificate), std::time(nullptr));
+  }
+  return facts;
+}
+
+}  // namespace
+
+bool ConnectionFacts::is_reachable() const {
+  return std::ranges::any_of(addresses,
+                             [](const AddressFacts& each) { return each.problem.empty(); });
+}
+
+bool ConnectionFacts::is_private() const {
+  return std::ranges::all_of(
+      addresses, [](const AddressFacts& each) { return each.kind != AddressKind::global; });
+}
+
+Result<ConnectionFacts> look_at_connection(const Url& server, TlsContext* tls, TimePoint deadline) {
+  ConnectionFacts facts;
+  const TimePoint begin = clock_now();
+  const Result<Endpoints> endpoints = look_up(server, std::min(deadline, begin + kConnectPatience));
+  if (!endpoints) return fail(kBadGateway, endpoints.error().message);
+  facts.lookup = clock_now() - begin;
+  bool has_shaken = tls == nullptr;
+  for (const Endpoint& endpoint : *endpoints) {
+    if (facts.addresses.size() == ConnectionFacts::kMaxAddresses) break;
+    const TimePoint started = clock_now();
+    const TimePoint end = std::min(deadline, started + kConnectPatience);
+    const Descriptor socket(
+        ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    AddressFacts& address = facts.addresses.emplace_back();
+    address.address = text_of(endpoint);
+    address.kind = kind_of(endpoint);
+    address.problem = connect_problem(socket.get(), endpoint, end);
+    address.took = clock_now() - started;
+    if (has_shaken || !address.problem.empty()) continue;
+    has_shaken = true;
+    Result<TlsFacts> shaken = shake_hands(socket.get(), *tls, server, end);
+    if (shaken) {
+      facts.tls = *std::move(shaken);
+    } else {
+      facts.tls_problem = shaken.error().message;
+    }
+  }
+  return facts;
+}
+
+}  // namespace sluice

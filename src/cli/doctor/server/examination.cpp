@@ -1,0 +1,109 @@
+#include "cli/doctor/server/examination.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/version.hpp"
+#include "json/members.hpp"
+#include "protocol/mirrored_headers.hpp"
+#include "protocol/negotiation.hpp"
+
+namespace sluice {
+namespace {
+
+HttpHeaderList message_headers(std::string_view revision) {
+  return {{"Content-Type", "application/json"},
+          {"Accept", "application/json, text/event-stream"},
+          {std::string(kVersionField), std::string(revision)}};
+}
+
+json::object client_of_doctor() {
+  return {{"name", "sluice-doctor"}, {"version", kVersion}};
+}
+
+HttpHeaderList headers_of_session(const LegacyEra& era) {
+  HttpHeaderList headers = message_headers(era.spoken);
+  if (!era.session.empty()) headers.emplace_back("Mcp-Session-Id", era.session);
+  return headers;
+}
+
+}  // namespace
+
+std::string Examination::next_id() {
+  ++last_id_;
+  return last_id();
+}
+
+Ask Examination::modern(std::string_view method, json::object params) {
+  const std::string_view revision = newest_revision(Era::modern).name;
+  HttpHeaderList headers = message_headers(revision);
+  headers.emplace_back("Mcp-Method", method);
+  if (const auto mirrored = mirrored_parameter(method)) {
+    headers.emplace_back("Mcp-Name", encode_header_value(text_at(params, *mirrored)));
+  }
+  params["_meta"] = {{"io.modelcontextprotocol/protocolVersion", revision},
+                     {kClientInfoKey, client_of_doctor()},
+                     {"io.modelcontextprotocol/clientCapabilities", json::object()}};
+  return {.headers = std::move(headers),
+          .body = to_json(json::object{{"jsonrpc", "2.0"},
+                                       {"id", next_id()},
+                                       {"method", method},
+                                       {"params", std::move(params)}})};
+}
+
+Ask Examination::legacy(const LegacyEra& era, std::string_view method, json::object params) {
+  return {.headers = headers_of_session(era),
+          .body = to_json(json::object{{"jsonrpc", "2.0"},
+                                       {"id", next_id()},
+                                       {"method", method},
+                                       {"params", std::move(params)}})};
+}
+
+Ask Examination::notification(const LegacyEra& era, std::string_view method) const {
+  return {.headers = headers_of_session(era),
+          .body = to_json(json::object{{"jsonrpc", "2.0"}, {"method", method}})};
+}
+
+Ask Examination::initialize(std::string_view revision) {
+  return {.headers = message_headers(revision),
+          .body = to_json(json::object{{"jsonrpc", "2.0"},
+                                       {"id", next_id()},
+                                       {"method", "initialize"},
+                                       {"params",
+                                        {{"protocolVersion", revision},
+                                         {"capabilities", json::object()},
+                                         {"clientInfo", client_of_doctor()}}}})};
+}
+
+const LegacyEra* Examination::legacy_era() const {
+  const auto found = std::ranges::find_if(legacy_eras, &LegacyEra::is_spoken);
+  return found == legacy_eras.end() ? nullptr : &*found;
+}
+
+void run_checks(std::span<const ServerCheck> checks, Examination& examination, Checks& out) {
+  for (const ServerCheck& check : checks) {
+    if (const std::optional<Verdict> verdict = check.examine(examination)) {
+      out.push_back(to_check(check.subject, std::string(check.clause), *verdict));
+    }
+  }
+}
+
+std::string seen(const Reply& reply) {
+  std::string out = "HTTP " + std::to_string(reply.status);
+  if (const int code = error_code_in(reply.answer()); code != 0) {
+    out.append(", error ").append(std::to_string(code));
+  }
+  return out;
+}
+
+std::string in_milliseconds(Duration duration) {
+  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return std::to_string(count) + " ms";
+}
+
+bool is_refusal(const Reply& reply) {
+  return reply.status == 401 || (reply.status == 403 && !reply.header("WWW-Authenticate").empty());
+}
+
+}  // namespace sluice

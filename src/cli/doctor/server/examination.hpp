@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/doctor/server/check_table.hpp"
+#include "cli/doctor/server/requester.hpp"
+#include "core/error.hpp"
+#include "json/json.hpp"
+#include "net/http/url.hpp"
+#include "protocol/revision.hpp"
+
+namespace sluice {
+
+/// What `initialize` with one legacy revision has given.
+struct LegacyEra {
+  const Revision* asked = nullptr;
+  std::string spoken = {};  // the revision of the answer; empty: it was refused
+  std::string session = {};
+  std::optional<Reply> reply = {};  // nothing: there was none
+  json::object result = {};
+
+  [[nodiscard]] bool is_spoken() const { return spoken == asked->name; }
+};
+
+/// An authorization server and what it says about itself.
+struct AuthorizationServerFacts {
+  std::string issuer;    // as the MCP server names it
+  std::string problem;   // why there is no document
+  std::string document;  // JSON
+};
+
+/// How the server wants to be authorized.
+struct AuthorizationFacts {
+  Reply refusal = {};             // of a request without a token
+  std::string document_url = {};  // of the protected resource metadata; empty: there is none
+  std::string document = {};      // JSON
+  std::string problem = {};       // why there is no document
+  std::vector<AuthorizationServerFacts> servers = {};  // at most kMaxServers of those it names
+  std::optional<Reply> bad_token = {};                 // the reply to a token that nobody issued
+
+  static constexpr std::size_t kMaxServers = 3;
+};
+
+/// What the checks of an HTTP server know, and how they ask for more. Belongs to one thread.
+class Examination {
+ public:
+  /// `is_private`: only this machine or its networks reach the server.
+  Examination(Requester& requester, Url server, bool is_private)
+      : requester_(&requester), server_(std::move(server)), is_private_(is_private) {}
+
+  [[nodiscard]] const Url& server() const { return server_; }
+  [[nodiscard]] bool is_private() const { return is_private_; }
+
+  Result<Reply> ask(const Ask& ask) { return requester_->ask(ask); }
+  Result<OauthReply> fetch(const std::string& url) { return requester_->fetch(url); }
+
+  /// A request of 2026-07-28 that is as it should be. Its id is its own.
+  Ask modern(std::string_view method, json::object params = {});
+  /// A request in the session of `era`.
+  Ask legacy(const LegacyEra& era, std::string_view method, json::object params = {});
+  /// A message without an id there.
+  [[nodiscard]] Ask notification(const LegacyEra& era, std::string_view method) const;
+  /// `initialize` with any revision.
+  Ask initialize(std::string_view revision);
+
+  /// The newest legacy era that is spoken, with its session; null: none is.
+  [[nodiscard]] const LegacyEra* legacy_era() const;
+  /// The id of the last request.
+  [[nodiscard]] std::string last_id() const { return "doctor-" + std::to_string(last_id_); }
+
+  // What probe_eras() has found out.
+
+  bool is_modern = false;                   // server/discover was answered as 2026-07-28 says
+  std::optional<Reply> discover = {};       // the reply to it; nothing: there was none
+  json::object discovered = {};             // its result
+  std::vector<LegacyEra> legacy_eras = {};  // each revision, newest first
+  std::optional<Reply> stream = {};         // an event stream of the server, for its head
+  /// The reply to GET, of a server that speaks nothing else. Nothing: it was not asked.
+  std::optional<Reply> old_stream = {};
+
+  std::optional<AuthorizationFacts> authorization = {};  // nothing: it is open
+
+ private:
+  std::string next_id();
+
+  Requester* requester_;
+  const Url server_;
+  const bool is_private_;
+  std::uint64_t last_id_ = 0;
+};
+
+using ServerCheck = CheckOf<Examination>;
+
+void run_checks(std::span<const ServerCheck> checks, Examination& examination, Checks& out);
+
+/// "HTTP 400, error -32020", for findings.
+std::string seen(const Reply& reply);
+/// A duration as "12 ms".
+std::string in_milliseconds(Duration duration);
+
+// The checks by topic, in the order to run them.
+
+std::span<const ServerCheck> era_checks();
+std::span<const ServerCheck> modern_http_checks();
+std::span<const ServerCheck> legacy_http_checks();
+std::span<const ServerCheck> streaming_checks();
+std::span<const ServerCheck> authorization_checks();
+/// The last of them ends the session of legacy_era().
+std::span<const ServerCheck> session_checks();
+
+/// Asks which eras the server speaks. Opens a session for each legacy revision, and ends all but
+/// that of legacy_era().
+void probe_eras(Examination& examination);
+/// Whether the server refuses `reply`'s request for want of authorization.
+bool is_refusal(const Reply& reply);
+/// Reads the documents that say how to be authorized, beginning with the refusal.
+void gather_authorization(Examination& examination, Reply refusal);
+
+}  // namespace sluice

@@ -1,0 +1,251 @@
+#include "cli/doctor/server/examine_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "cli/doctor/server/connection_facts.hpp"
+#include "cli/doctor/server/examination.hpp"
+#include "cli/doctor/server/features.hpp"
+#include "cli/doctor/server/http_requester.hpp"
+#include "cli/doctor/server/reachability.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/remote/remote_server.hpp"
+#include "cli/targets/named_values.hpp"
+#include "core/text/text.hpp"
+#include "json/members.hpp"
+#include "net/loop/unix_socket.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kLifecycleClause = "2025-11-25, Lifecycle, Initialization";
+
+/// One request at least gets this much time.
+constexpr Duration kLeastPatience = std::chrono::seconds(1);
+
+/// A server to which HTTP requests are sent.
+struct HttpServer {
+  Url url;
+  NamedValues headers;
+  Dial dial = {};
+};
+
+class ServerDoctor {
+ public:
+  ServerDoctor(const Target& target, const ServerExaminationOptions& options)
+      : target_(&target),
+        options_(&options),
+        deadline_(std::chrono::steady_clock::now() + options.timeout) {}
+
+  Result<ServerExamination> examine() {
+    if (const auto* url = std::get_if<UrlTarget>(&target_->place)) return examine_url(*url);
+    const auto* socket = std::get_if<UnixTarget>(&target_->place);
+    if (socket != nullptr && !socket->http_target.empty()) return examine_http_socket(*socket);
+    examine_by_client(*target_);
+    return finish();
+  }
+
+ private:
+  Result<ServerExamination> examine_url(const UrlTarget& target) {
+    auto tls = TlsContext::client();
+    if (!tls) return sluice::fail(kExitUsage, tls.error().message);
+    const bool is_tls = target.url.is_tls();
+    const Result<ConnectionFacts> facts =
+        look_at_connection(target.url, is_tls ? tls->get() : nullptr, deadline_);
+    if (!examine_reachability(target.url, facts, out_.checks)) {
+      // A certificate that clients refuse is a mistake of a server that is there.
+      if (!facts || !facts->is_reachable()) out_.exit_code = kExitUnreachable;
+      return finish();
+    }
+    if (target.url.is_websocket()) {
+      examine_by_client(*target_);
+      return finish();
+    }
+    return examine_http({.url = target.url, .headers = target.headers}, *std::move(tls),
+                        facts->is_private());
+  }
+
+  Result<ServerExamination> examine_http_socket(const UnixTarget& target) {
+    // The host only appears in the Host field.
+    auto url = parse_url("http://localhost" + target.http_target);
+    if (!url) return sluice::fail(kExitUsage, url.error().message);
+    return examine_http(
+        {.url = *std::move(url),
+         .headers = target.headers,
+         .dial = [path = target.path](const Url&) { return connect_unix_socket(path); }},
+        nullptr, true);
+  }
+
+  Result<ServerExamination> examine_http(HttpServer server, std::shared_ptr<TlsContext> tls,
+                                         bool is_private) {
+    auto more = split_named_values(options_->headers, ':', "--header \"Name: value\"");
+    if (!more) return std::unexpected(more.error());
+    std::ranges::move(*more, std::back_inserter(server.headers));
+    const bool has_credential = std::ranges::any_of(
+        server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
+    HttpRequester requester({.server = server.url,
+                             .dial = server.dial,
+                             .tls = std::move(tls),
+                             .headers = server.headers,
+                             .deadline = deadline_,
+                             .max_requests = ServerExaminationOptions::kMaxRequests,
+                             .uses_logins = !has_credential && !server.dial});
+    Examination examination(requester, server.url, is_private);
+    if (!may_go_on(examination)) return finish();
+    probe_eras(examination);
+    run(era_checks(), examination);
+    const LegacyEra* const era = examination.legacy_era();
+    if (!examination.is_modern && era == nullptr) {
+      if (examination.old_stream && examination.old_stream->is_event_stream()) {
+        examine_by_client(*target_);
+      }
+      return finish();
+    }
+    run(modern_http_checks(), examination);
+    run(legacy_http_checks(), examination);
+    run(streaming_checks(), examination);
+    examine_features_over_http(examination);
+    run(session_checks(), examination);
+    return finish();
+  }
+
+  /// Sends the first requests. False: there is no reply, or not without an authorization.
+  bool may_go_on(Examination& examination) {
+    Ask ask = examination.modern("server/discover");
+    ask.is_anonymous = true;
+    Result<Reply> open = examination.ask(ask);
+    if (!open) {
+      out_.checks.push_back(
+          to_check("reply", "RFC 9110, section 3.3", Verdict::unanswered(open.error())));
+      out_.exit_code = kExitUnreachable;
+      return false;
+    }
+    out_.checks.push_back(to_check("reply", "RFC 9110, section 3.3",
+                                   Verdict::ok("HTTP " + std::to_string(open->status) + " after " +
+                                               in_milliseconds(open->head_after))));
+    if (!is_refusal(*open)) return true;
+    gather_authorization(examination, *std::move(open));
+    run(authorization_checks(), examination);
+    const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
+    if (authorized && !is_refusal(*authorized)) return true;
+    out_.checks.push_back(
+        to_check("login", "2026-07-28, Authorization, Authorization Flow Steps",
+                 Verdict::note("all else is examined only with an authorization",
+                               "sluice login " + examination.server().to_string() +
+                                   ", or give --header \"Authorization: Bearer TOKEN\"")));
+    out_.exit_code = kExitAuthorization;
+    out_.all_is_well = "No violation found, as far as can be seen without a login";
+    return false;
+  }
+
+  void examine_features_over_http(Examination& examination) {
+    const LegacyEra* const era = examination.legacy_era();
+    const bool is_modern = examination.is_modern;
+    Features features{.revision = is_modern ? &newest_revision(Era::modern) : era->asked,
+                      .about = is_modern ? examination.discovered : era->result,
+                      .is_http = true};
+    features.request = [&](std::string_view method, json::object params) -> Result<json::object> {
+      const Result<Reply> reply =
+          examination.ask(is_modern ? examination.modern(method, std::move(params))
+                                    : examination.legacy(*era, method, std::move(params)));
+      if (!reply) return std::unexpected(reply.error());
+      const auto answer = reply->answer();
+      if (const json::object* const result = result_in(answer)) return *result;
+      const int code = error_code_in(answer);
+      return sluice::fail(code == 0 ? reply->status : code, seen(*reply));
+    };
+    examine_features(features, out_.checks);
+  }
+
+  /// Examines what can be seen over any transport.
+  void examine_by_client(const Target& target) {
+    const auto began = std::chrono::steady_clock::now();
+    Result<RemoteServer> server = connect(target, {});
+    if (!server) {
+      out_.checks.push_back(
+          to_check("initialize", std::string(kLifecycleClause),
+                   Verdict::fail(server.error().message,
+                                 "Check that it is an MCP server, and that it starts")));
+      out_.exit_code = server.error().code;
+      return;
+    }
+    const Client& client = server->client;
+    const Duration took = std::chrono::steady_clock::now() - began;
+    out_.checks.push_back(to_check(
+        "revisions", "2026-07-28, Versioning, Protocol Version Negotiation",
+        Verdict::ok(std::string(client.revision()) + ", within " + in_milliseconds(took))));
+    Features features{.revision = find_revision(client.revision()),
+                      .about = client.about(),
+                      .request = request_by(*server)};
+    examine_other_era(target, *features.revision);
+    examine_features(features, out_.checks);
+  }
+
+  Features::Request request_by(RemoteServer& server) {
+    return [this, &server](std::string_view method, json::object params) -> Result<json::object> {
+      CallOptions call;
+      call.timeout = left();
+      if (call.timeout <= kLeastPatience) {
+        return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
+      }
+      try {
+        return server.client.request(method, std::move(params), std::move(call)).result();
+      } catch (const Error& error) {
+        return std::unexpected(error);
+      }
+    };
+  }
+
+  /// Whether a modern server has the legacy era as well, for old clients.
+  void examine_other_era(const Target& target, const Revision& spoken) {
+    if (spoken.era == Era::legacy) return;
+    const std::string_view legacy = newest_revision(Era::legacy).name;
+    const Result<RemoteServer> server = connect(target, std::string(legacy));
+    out_.checks.push_back(
+        to_check("legacy era", std::string(kLifecycleClause),
+                 server ? Verdict::ok("also " + std::string(server->client.revision()))
+                        : Verdict::note("none: clients before 2026-07-28 cannot use the server")));
+  }
+
+  Result<RemoteServer> connect(const Target& target, std::string revision) {
+    RemoteOptions options;
+    options.headers = options_->headers;
+    options.revision = std::move(revision);
+    options.timeout = to_seconds(std::max(left(), kLeastPatience));
+    ClientOptions client;
+    client.probe_timeout = std::min<std::chrono::nanoseconds>(client.probe_timeout, left() / 2);
+    return connect_to(target, options, std::move(client));
+  }
+
+  [[nodiscard]] Duration left() const { return deadline_ - std::chrono::steady_clock::now(); }
+
+  void run(std::span<const ServerCheck> checks, Examination& examination) {
+    run_checks(checks, examination, out_.checks);
+  }
+
+  Result<ServerExamination> finish() {
+    const bool has_failed = std::ranges::any_of(
+        out_.checks, [](const Check& check) { return check.status == Check::Status::fail; });
+    if (out_.exit_code == kExitOk && has_failed) out_.exit_code = kExitFailure;
+    return std::move(out_);
+  }
+
+  const Target* target_;
+  const ServerExaminationOptions* options_;
+  const TimePoint deadline_;
+  ServerExamination out_;
+};
+
+}  // namespace
+
+Result<ServerExamination> examine_server(const Target& target,
+                                         const ServerExaminationOptions& options) {
+  return ServerDoctor(target, options).examine();
+}
+
+}  // namespace sluice

@@ -1,0 +1,210 @@
+#include "cli/doctor/server/http_requester.hpp"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "cli/login/authorization_flags.hpp"
+#include "client/authorization/guarded_http.hpp"
+#include "core/text/text.hpp"
+#include "net/http/sse.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr Duration kFarewellPatience = std::chrono::seconds(2);
+
+/// Waits on this thread for what `start` begins on the loop. `start` gets a function that takes the
+/// outcome, and that must be called once.
+template <class T>
+T wait_on_loop(EventLoop& loop, std::function<void(std::function<void(T)>)> start) {
+  const auto promise = std::make_shared<std::promise<T>>();
+  std::future<T> outcome = promise->get_future();
+  loop.post([start = std::move(start), promise] {
+    start([promise](T value) { promise->set_value(std::move(value)); });
+  });
+  return outcome.get();
+}
+
+std::string in_seconds(Duration duration) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+struct HttpRequester::OnLoop {
+  OnLoop(EventLoop& event_loop, const HttpRequesterOptions& options)
+      : loop(&event_loop),
+        client(event_loop, {.dial = options.dial, .tls = options.tls}),
+        guarded(
+            event_loop,
+            {.server = options.server, .tls = options.tls, .timeout = std::chrono::seconds(5)}) {
+    if (!options.uses_logins) return;
+    // Without a usable file of tokens the requests are sent without one.
+    auto made =
+        make_authorizer_of(event_loop, options.server, AuthorizationFlags(), options.tls, {});
+    if (made) authorizer = *std::move(made);
+  }
+
+  EventLoop* loop;
+  HttpClient client;
+  GuardedHttp guarded;
+  std::shared_ptr<Authorizer> authorizer = {};  // may be null
+};
+
+/// One request and what comes of its reply.
+class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchange> {
+ public:
+  using Done = std::function<void(Result<Reply>)>;
+
+  Exchange(std::shared_ptr<OnLoop> on_loop, const Ask& ask, Duration patience, Done done)
+      : on_loop_(std::move(on_loop)),
+        until_(ask.until),
+        patience_(patience),
+        is_anonymous_(ask.is_anonymous),
+        done_(std::move(done)) {}
+
+  void start(HttpClientRequest request) {
+    EventLoop& loop = *on_loop_->loop;
+    begun_at_ = loop.clock().now();
+    timer_ = loop.schedule_at(begun_at_ + patience_, [self = shared_from_this()] {
+      self->timer_ = 0;
+      if (self->reply_.status != 0) return self->finish(std::move(self->reply_));
+      self->finish(fail(kGatewayTimeout, "no reply within " + in_seconds(self->patience_)));
+    });
+    if (on_loop_->authorizer == nullptr || is_anonymous_) return send(std::move(request));
+    const std::string method = request.method;
+    const Url url = request.url;
+    on_loop_->authorizer->authorize(method, url,
+                                    [self = shared_from_this(), request = std::move(request)](
+                                        Result<RequestAuthorization> made) mutable {
+                                      if (made)
+                                        add_fields(request.headers, std::move(made->headers));
+                                      self->send(std::move(request));
+                                    });
+  }
+
+ private:
+  static void add_fields(HttpHeaderList& headers, HttpHeaderList more) {
+    std::ranges::move(more, std::back_inserter(headers));
+  }
+
+  void send(HttpClientRequest request) {
+    if (is_over_) return;
+    const auto self = shared_from_this();
+    call_ = on_loop_->client.send(
+        std::move(request), {.on_head = [self](const HttpReplyHead& head) { self->on_head(head); },
+                             .on_body = [self](std::string_view bytes) { self->on_body(bytes); },
+                             .on_complete =
+                                 [self] {
+                                   self->reply_.is_whole = true;
+                                   self->finish(std::move(self->reply_));
+                                 },
+                             .on_failure = [self](const Error& why) { self->on_failure(why); }});
+  }
+  void on_head(const HttpReplyHead& head) {
+    reply_.status = head.status;
+    reply_.head_after = on_loop_->loop->clock().now() - begun_at_;
+    for (const HeaderField& field : head.headers) {
+      reply_.headers.emplace_back(field.name, field.value);
+    }
+  }
+  void on_body(std::string_view bytes) {
+    if (!reply_.body_after) reply_.body_after = on_loop_->loop->clock().now() - begun_at_;
+    reply_.body.append(bytes.substr(0, Reply::kMaxBody - reply_.body.size()));
+    bool is_enough = until_ == Until::first_bytes || reply_.body.size() == Reply::kMaxBody;
+    if (reply_.is_event_stream()) {
+      const Result<void> fed = decoder_.feed(bytes, [&](const SseEvent& event) {
+        if (reply_.events.size() == Reply::kMaxEvents) return;
+        reply_.events.push_back({.type = std::string(event.type),
+                                 .data = std::string(event.data),
+                                 .id = std::string(event.last_event_id)});
+        is_enough = is_enough || until_ == Until::first_event || response_in(event.data);
+      });
+      is_enough = is_enough || !fed || reply_.events.size() == Reply::kMaxEvents;
+    }
+    if (is_enough) finish(std::move(reply_));
+  }
+  /// What has come before the connection broke is a reply as well.
+  void on_failure(const Error& why) {
+    if (reply_.status != 0) return finish(std::move(reply_));
+    finish(std::unexpected(why));
+  }
+  void finish(Result<Reply> outcome) {
+    if (std::exchange(is_over_, true)) return;
+    const auto self = shared_from_this();
+    on_loop_->loop->cancel(std::exchange(timer_, 0));
+    call_.drop();
+    done_(std::move(outcome));
+  }
+
+  const std::shared_ptr<OnLoop> on_loop_;
+  const Until until_;
+  const Duration patience_;
+  const bool is_anonymous_;
+  const Done done_;
+  HttpClient::Call call_;
+  SseDecoder decoder_;
+  Reply reply_;
+  TimePoint begun_at_{};
+  Executor::TimerId timer_ = 0;
+  bool is_over_ = false;
+};
+
+HttpRequester::HttpRequester(HttpRequesterOptions options) : options_(std::move(options)) {
+  EventLoop& loop = background_->loop();
+  on_loop_ = wait_on_loop<std::shared_ptr<OnLoop>>(
+      loop, [&](const auto& done) { done(std::make_shared<OnLoop>(loop, options_)); });
+}
+
+HttpRequester::~HttpRequester() {
+  wait_on_loop<bool>(background_->loop(), [this](const auto& done) {
+    on_loop_ = nullptr;
+    done(true);
+  });
+}
+
+Duration HttpRequester::within(Duration patience) const {
+  return std::min(patience, options_.deadline - std::chrono::steady_clock::now());
+}
+
+Result<void> HttpRequester::admit() {
+  if (within(kForever) <= Duration()) {
+    return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
+  }
+  if (++requests_ > options_.max_requests) {
+    return sluice::fail(kLimitReached, "not examined: all " +
+                                           std::to_string(options_.max_requests) +
+                                           " requests of the examination are used");
+  }
+  return {};
+}
+
+Result<Reply> HttpRequester::ask(const Ask& ask) {
+  // Sessions are ended also when there is no time left.
+  const bool is_farewell = ask.method == "DELETE";
+  if (const Result<void> admitted = admit(); !admitted && !is_farewell) {
+    return std::unexpected(admitted.error());
+  }
+  const Duration patience = is_farewell ? kFarewellPatience : within(ask.patience);
+  HttpClientRequest request{
+      .method = ask.method, .url = options_.server, .headers = ask.headers, .body = ask.body};
+  for (const auto& field : options_.headers) {
+    if (ask.is_anonymous && to_lower(field.first) == "authorization") continue;
+    request.headers.push_back(field);
+  }
+  return wait_on_loop<Result<Reply>>(background_->loop(), [&](const auto& done) {
+    std::make_shared<Exchange>(on_loop_, ask, patience, done)->start(std::move(request));
+  });
+}
+
+Result<OauthReply> HttpRequester::fetch(const std::string& url) {
+  if (const Result<void> admitted = admit(); !admitted) return std::unexpected(admitted.error());
+  return wait_on_loop<Result<OauthReply>>(background_->loop(), [&](const auto& done) {
+    on_loop_->guarded.send({.url = url, .headers = {{"Accept", "application/json"}}}, done);
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/doctor/server/requester.hpp"
+#include "client/api/background_loop.hpp"
+#include "net/client/http_client.hpp"
+#include "net/http/url.hpp"
+#include "net/io/tls.hpp"
+
+namespace sluice {
+
+struct HttpRequesterOptions {
+  Url server;  // http or https
+  Dial dial = {};
+  std::shared_ptr<TlsContext> tls = {};
+  HttpHeaderList headers = {};  // of the user, for each request
+  TimePoint deadline;           // of the whole examination
+  std::size_t max_requests = 100;
+  /// Whether what `sluice login` has stored authorizes the requests.
+  bool uses_logins = false;
+};
+
+/// Sends the requests of an examination. Belongs to one thread, which must not be the loop's.
+class HttpRequester final : public Requester {
+ public:
+  explicit HttpRequester(HttpRequesterOptions options);
+  ~HttpRequester() override;
+  HttpRequester(const HttpRequester&) = delete;
+  HttpRequester& operator=(const HttpRequester&) = delete;
+
+  Result<Reply> ask(const Ask& ask) override;
+  Result<OauthReply> fetch(const std::string& url) override;
+
+ private:
+  struct OnLoop;  // what belongs to the loop
+  class Exchange;
+
+  /// Counts a request. Error: kLimitReached.
+  Result<void> admit();
+  [[nodiscard]] Duration within(Duration patience) const;
+
+  const HttpRequesterOptions options_;
+  std::size_t requests_ = 0;
+  const std::shared_ptr<BackgroundLoop> background_ = BackgroundLoop::shared();
+  std::shared_ptr<OnLoop> on_loop_;
+};
+
+}  // namespace sluice

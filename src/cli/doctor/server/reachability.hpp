@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/doctor/report/check.hpp"
+#include "cli/doctor/server/connection_facts.hpp"
+#include "core/error.hpp"
+#include "net/http/url.hpp"
+
+namespace sluice {
+
+/// Examines how the server at `server` is reached. Returns whether requests can be sent to it.
+bool examine_reachability(const Url& server, const Result<ConnectionFacts>& facts, Checks& out);
+
+}  // namespace sluice

@@ -1,0 +1,321 @@
+// The checks over canned replies. tests/e2e/program/doctor.test.mjs runs them against real servers.
+
+#include <algorithm>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/doctor/server/examination.hpp"
+#include "cli/doctor/server/features.hpp"
+#include "cli/doctor/server/reachability.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+using Status = Check::Status;
+using ::testing::HasSubstr;
+
+/// Gives each request the reply that a test says.
+class CannedServer final : public Requester {
+ public:
+  std::function<Result<Reply>(const Ask&)> reply = [](const Ask&) { return Reply{.status = 404}; };
+  std::function<Result<OauthReply>(const std::string&)> document = [](const std::string&) {
+    return OauthReply{.status = 404, .body = {}, .dpop_nonce = {}};
+  };
+
+  Result<Reply> ask(const Ask& ask) override { return reply(ask); }
+  Result<OauthReply> fetch(const std::string& url) override { return document(url); }
+};
+
+Reply json_reply(int status, std::string body) {
+  return {.status = status,
+          .headers = {{"content-type", "application/json"}},
+          .body = std::move(body),
+          .is_whole = true};
+}
+
+Reply error_reply(int status, int code) {
+  return json_reply(status, R"({"jsonrpc":"2.0","id":1,"error":{"code":)" + std::to_string(code) +
+                                R"(,"message":"no","data":{"supported":["2026-07-28"]}}})");
+}
+
+Reply result_reply() {
+  return json_reply(200, R"({"jsonrpc":"2.0","id":"doctor-1","result":{}})");
+}
+
+class ServerChecksTest : public ::testing::Test {
+ protected:
+  ServerChecksTest() {
+    examination.is_modern = true;
+    examination.discovered = {{"capabilities", {{"resources", json::object()}}}};
+    examination.discover = result_reply();
+    examination.legacy_eras.push_back({.asked = &newest_revision(Era::legacy),
+                                       .spoken = "2025-11-25",
+                                       .session = "0123456789abcdef"});
+  }
+
+  /// What the check `subject` of a table comes to if each request gets `reply`.
+  Verdict verdict(std::span<const ServerCheck> table, std::string_view subject, Reply reply) {
+    server.reply = [reply = std::move(reply)](const Ask&) { return reply; };
+    return verdict(table, subject);
+  }
+  Verdict verdict(std::span<const ServerCheck> table, std::string_view subject) {
+    const auto check = std::ranges::find(table, subject, &ServerCheck::subject);
+    if (check == table.end()) throw std::logic_error("there is no such check");
+    EXPECT_NE(check->clause, "");
+    return check->examine(examination).value();
+  }
+
+  CannedServer server;
+  Examination examination{server, parse_url("http://127.0.0.1:8080/mcp").value(), true};
+};
+
+TEST(DoctorReply, TheAnswerIsInTheBodyOrInAnEvent) {
+  EXPECT_EQ(error_code_in(error_reply(400, -32020).answer()), -32020);
+  EXPECT_NE(result_in(result_reply().answer()), nullptr);
+  Reply stream{.status = 200, .headers = {{"Content-Type", "text/event-stream; charset=utf-8"}}};
+  EXPECT_FALSE(stream.answer());
+  stream.events = {{.type = "message", .data = R"({"method":"notifications/progress"})", .id = ""},
+                   {.type = "message", .data = R"({"id":1,"error":{"code":-1}})", .id = ""}};
+  EXPECT_EQ(error_code_in(stream.answer()), -1);
+  EXPECT_EQ(error_code_in(json_reply(200, "[1]").answer()), 0);
+  EXPECT_EQ(error_code_in(json_reply(200, R"({"error":{"code":"x"}})").answer()), 0);
+}
+
+TEST_F(ServerChecksTest, ModernServersRefuseWhatTheyMustAsTheyMust) {
+  struct Case {
+    std::string_view subject;
+    int status;
+    int code;
+  };
+  for (const Case& each : std::vector<Case>{{"origin", 403, 0},
+                                            {"version refused", 400, -32022},
+                                            {"version header", 400, -32020},
+                                            {"Mcp-Method", 400, -32020},
+                                            {"no Mcp-Method", 400, -32020},
+                                            {"Mcp-Name", 400, -32020},
+                                            {"_meta", 400, -32602},
+                                            {"unknown method", 404, -32601},
+                                            {"unknown resource", 200, -32602}}) {
+    const auto table = modern_http_checks();
+    const Reply good = error_reply(each.status, each.code);
+    EXPECT_EQ(verdict(table, each.subject, good).status, Status::ok) << each.subject;
+    const Verdict bad = verdict(table, each.subject, result_reply());
+    EXPECT_EQ(bad.status, Status::fail) << each.subject;
+    EXPECT_NE(bad.fix, "") << each.subject;
+    EXPECT_NE(verdict(table, each.subject, error_reply(500, -32603)).status, Status::ok);
+  }
+}
+
+TEST_F(ServerChecksTest, LegacyServersRefuseWhatTheyMustAsTheyMust) {
+  struct Case {
+    std::string_view subject;
+    Reply good;
+    Status otherwise;  // with a result
+  };
+  for (const Case& each :
+       std::vector<Case>{{"notifications", {.status = 202}, Status::fail},
+                         {"legacy origin", {.status = 403}, Status::fail},
+                         {"legacy version", {.status = 400}, Status::fail},
+                         {"legacy method", error_reply(200, -32601), Status::fail},
+                         {"broken JSON", error_reply(400, -32700), Status::fail},
+                         {"content type", {.status = 415}, Status::note},
+                         {"accept", {.status = 406}, Status::note}}) {
+    const auto table = legacy_http_checks();
+    EXPECT_EQ(verdict(table, each.subject, each.good).status, Status::ok) << each.subject;
+    EXPECT_EQ(verdict(table, each.subject, result_reply()).status, each.otherwise) << each.subject;
+  }
+}
+
+TEST_F(ServerChecksTest, TheAnswerHasTheIdOfItsRequest) {
+  EXPECT_EQ(verdict(legacy_http_checks(), "legacy answer", result_reply()).status, Status::ok);
+  // The second request has another id.
+  const Verdict other = verdict(legacy_http_checks(), "legacy answer", result_reply());
+  EXPECT_EQ(other.status, Status::fail);
+  EXPECT_THAT(other.finding, HasSubstr(R"(the id "doctor-2" came back as "doctor-1")"));
+}
+
+TEST_F(ServerChecksTest, AForeignOriginIsLessOfADangerToPublicServers) {
+  Examination elsewhere(server, examination.server(), false);
+  elsewhere.is_modern = true;
+  server.reply = [](const Ask&) { return result_reply(); };
+  EXPECT_EQ(modern_http_checks().front().examine(elsewhere)->status, Status::warn);
+}
+
+TEST_F(ServerChecksTest, SessionsAreNamedWellAndEnd) {
+  const auto table = session_checks();
+  EXPECT_EQ(verdict(table, "session id").status, Status::ok);
+  EXPECT_EQ(verdict(table, "unknown session", Reply{.status = 404}).status, Status::ok);
+  EXPECT_EQ(verdict(table, "unknown session", Reply{.status = 400}).status, Status::warn);
+  EXPECT_EQ(verdict(table, "unknown session", result_reply()).status, Status::fail);
+  EXPECT_EQ(verdict(table, "no session", Reply{.status = 400}).status, Status::ok);
+  EXPECT_EQ(verdict(table, "no session", result_reply()).status, Status::note);
+  EXPECT_EQ(verdict(table, "deleted session", result_reply()).status, Status::fail);
+  EXPECT_EQ(verdict(table, "deleted session", Reply{.status = 405}).status, Status::note);
+  server.reply = [](const Ask& ask) { return Reply{.status = ask.method == "DELETE" ? 204 : 404}; };
+  EXPECT_EQ(verdict(table, "deleted session").status, Status::ok);
+  examination.legacy_eras.front().session = "with space";
+  EXPECT_EQ(verdict(table, "session id").status, Status::fail);
+  EXPECT_EQ(verdict(table, "session secrecy").status, Status::warn);
+  examination.legacy_eras.front().session = "";
+  EXPECT_EQ(verdict(table, "session id").status, Status::note);
+}
+
+TEST_F(ServerChecksTest, StreamsArriveAtOnceOrAreHeldBack) {
+  const auto table = streaming_checks();
+  Reply stream{.status = 200,
+               .headers = {{"Content-Type", "text/event-stream"}},
+               .body_after = std::chrono::milliseconds(2)};
+  EXPECT_EQ(verdict(table, "listen", stream).status, Status::fail) << "there is no event";
+  stream.events = {{.type = "message",
+                    .data = R"({"method":"notifications/subscriptions/acknowledged","params":)"
+                            R"({"_meta":{"io.modelcontextprotocol/subscriptionId":"doctor-2"}}})",
+                    .id = "7"}};
+  EXPECT_EQ(verdict(table, "listen", stream).status, Status::ok);
+  EXPECT_EQ(verdict(table, "buffering").status, Status::note) << "X-Accel-Buffering is missing";
+  EXPECT_EQ(verdict(table, "listen", stream).status, Status::fail) << "it is another one's id";
+  EXPECT_EQ(verdict(table, "resumption", stream).status, Status::fail) << "an id comes twice";
+  server.reply = [](const Ask&) { return fail(kGatewayTimeout, "no reply within 3.0 s"); };
+  for (const std::string_view subject : {"listen", "GET stream"}) {
+    const Verdict silent = verdict(table, subject);
+    EXPECT_EQ(silent.status, Status::fail);
+    EXPECT_THAT(silent.fix, HasSubstr("a proxy holds the stream back"));
+  }
+  EXPECT_EQ(verdict(table, "GET stream", Reply{.status = 405}).status, Status::ok);
+  EXPECT_EQ(verdict(table, "GET stream", Reply{.status = 404}).status, Status::fail);
+}
+
+TEST_F(ServerChecksTest, WhatThereIsNoTimeForIsNoFault) {
+  server.reply = [](const Ask&) { return fail(kLimitReached, "not examined"); };
+  Checks out;
+  run_checks(modern_http_checks(), examination, out);
+  run_checks(legacy_http_checks(), examination, out);
+  run_checks(streaming_checks(), examination, out);
+  run_checks(session_checks(), examination, out);
+  EXPECT_TRUE(std::ranges::none_of(out, [](const Check& check) {
+    return check.status == Status::fail && check.finding == "not examined";
+  }));
+}
+
+TEST_F(ServerChecksTest, ErasAreProbedAndTheirSessionsEnded) {
+  Examination fresh(server, examination.server(), true);
+  std::vector<std::string> ended;
+  int sessions = 0;
+  server.reply = [&](const Ask& ask) {
+    if (ask.method == "DELETE") {
+      ended.push_back(ask.headers.front().second);
+      return Reply{.status = 200};
+    }
+    if (!ask.body.contains("initialize")) return error_reply(400, -32601);
+    Reply reply =
+        json_reply(200, R"({"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{}}})");
+    reply.headers.emplace_back("Mcp-Session-Id", "session-" + std::to_string(++sessions));
+    return reply;
+  };
+  probe_eras(fresh);
+  EXPECT_FALSE(fresh.is_modern);
+  ASSERT_NE(fresh.legacy_era(), nullptr);
+  EXPECT_EQ(fresh.legacy_era()->spoken, "2025-06-18");
+  EXPECT_EQ(fresh.legacy_era()->session, "session-2");
+  EXPECT_THAT(ended, ::testing::ElementsAre("session-1", "session-3", "session-4"));
+  EXPECT_EQ(verdict(era_checks(), "revisions").status, Status::ok);
+}
+
+TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
+  server.document = [](const std::string& url) -> Result<OauthReply> {
+    OauthReply reply{.status = 200, .body = {}, .dpop_nonce = {}};
+    if (url == "http://127.0.0.1:8080/.well-known/oauth-protected-resource/mcp") {
+      reply.body = R"({"resource":"http://127.0.0.1:8080/mcp",)"
+                   R"("authorization_servers":["https://login.example/"]})";
+    } else if (url == "https://login.example/.well-known/openid-configuration") {
+      reply.body =
+          R"({"issuer":"https://login.example","token_endpoint":"https://login.example/t",)"
+          R"("authorization_endpoint":"https://login.example/a",)"
+          R"("code_challenge_methods_supported":["plain","S256"]})";
+    } else {
+      reply.status = 404;
+    }
+    return reply;
+  };
+  server.reply = [](const Ask&) { return Reply{.status = 401}; };
+  Reply refusal{.status = 401, .headers = {{"WWW-Authenticate", "Bearer scope=\"read\""}}};
+  gather_authorization(examination, refusal);
+  const auto table = authorization_checks();
+  for (const std::string_view subject : {"challenge", "scope", "invalid token", "resource metadata",
+                                         "resource", "server metadata", "PKCE", "endpoints"}) {
+    EXPECT_EQ(verdict(table, subject).status, Status::ok) << subject;
+  }
+  EXPECT_EQ(verdict(table, "issuer").status, Status::warn) << "only the slash differs";
+  EXPECT_EQ(verdict(table, "registration").status, Status::note);
+  refusal.headers.clear();
+  server.document = [](const std::string&) { return fail(kBadGateway, "no connection"); };
+  gather_authorization(examination, refusal);
+  EXPECT_EQ(verdict(table, "challenge").status, Status::fail);
+  EXPECT_THAT(verdict(table, "resource metadata").finding, HasSubstr("no connection"));
+}
+
+TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
+  int pages = 0;
+  Features features{.revision = &newest_revision(Era::modern),
+                    .about = {{"capabilities", {{"tools", json::object()}}}}};
+  features.request = [&](std::string_view, const json::object&) -> Result<json::object> {
+    ++pages;
+    return json::object{{"tools", json::array()}, {"nextCursor", std::to_string(pages)}};
+  };
+  Checks out;
+  examine_features(features, out);
+  const auto tools = std::ranges::find(out, "tools", &Check::subject);
+  ASSERT_NE(tools, out.end());
+  EXPECT_EQ(tools->status, Status::warn);
+  EXPECT_THAT(tools->finding, HasSubstr("20 pages"));
+  EXPECT_EQ(tools->clause, "2026-07-28, Tools, Capabilities");
+  EXPECT_TRUE(std::ranges::none_of(out, [](const Check& check) {
+    return check.subject == "prompts";
+  })) << "it is not declared";
+}
+
+TEST(DoctorFeatures, WhatAServerSaysCannotLookLikeAnotherLine) {
+  Features features{.revision = &newest_revision(Era::legacy),
+                    .about = {{"capabilities", {{"tools", json::object()}}}}};
+  features.request = [](std::string_view, const json::object&) -> Result<json::object> {
+    return json::object{{"tools", {json::object{{"name", "a\nok    all\x1b[2J"}}}}};
+  };
+  Checks out;
+  examine_features(features, out);
+  const auto names = std::ranges::find(out, "tool names", &Check::subject);
+  ASSERT_NE(names, out.end());
+  EXPECT_EQ(names->status, Status::warn);
+  EXPECT_EQ(names->finding.find_first_of("\n\x1b"), std::string::npos) << names->finding;
+}
+
+TEST(DoctorReachability, SaysWhatIsInTheWay) {
+  const Url url = parse_url("https://mcp.example/mcp").value();
+  const AddressFacts there{.address = "192.0.2.1", .problem = {}};
+  const AddressFacts absent{.address = "2001:db8::1", .problem = "Connection refused"};
+  const auto last = [&](const Result<ConnectionFacts>& facts, bool goes_on) {
+    Checks out;
+    EXPECT_EQ(examine_reachability(url, facts, out), goes_on);
+    return out;
+  };
+  EXPECT_EQ(last(fail(kBadGateway, "no such name"), false).back().status, Status::fail);
+  EXPECT_EQ(last(ConnectionFacts{.addresses = {absent}}, false).back().status, Status::fail);
+  const TlsFacts good{.version = "TLSv1.3", .problem = {}, .days_left = 60};
+  const Checks half = last(ConnectionFacts{.addresses = {absent, there}, .tls = good}, true);
+  EXPECT_EQ(half.at(1).status, Status::warn) << half.at(1).finding;
+  EXPECT_EQ(half.back().status, Status::ok);
+  const TlsFacts ending{.version = "TLSv1.3", .problem = {}, .days_left = 3};
+  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls = ending}, true).back().status,
+            Status::warn);
+  const TlsFacts bad{.version = "TLSv1.3", .problem = "hostname mismatch", .days_left = 60};
+  const Checks refused = last(ConnectionFacts{.addresses = {there}, .tls = bad}, false);
+  EXPECT_EQ(refused.back().status, Status::fail);
+  EXPECT_THAT(refused.back().finding, HasSubstr("hostname mismatch"));
+  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls_problem = "no TLS"}, false).size(), 3U);
+}
+
+}  // namespace
+}  // namespace sluice

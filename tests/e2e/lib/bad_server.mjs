@@ -1,0 +1,156 @@
+// A server that breaks the rules of both eras, so that `sluice doctor` has something to find.
+
+import http from 'node:http';
+import { once } from 'node:events';
+
+const kTools = [
+  { name: 'good', description: 'Is as it should be', inputSchema: { type: 'object' } },
+  { name: 'has space', description: 'Is badly named', inputSchema: { type: 'object' } },
+  { name: 'good', description: 'Comes twice', inputSchema: { type: 'object' } },
+  {
+    name: 'bad_input',
+    description: 'Has a type that there is not',
+    inputSchema: { type: 'object', properties: { a: { type: 'strnig' } } },
+  },
+  {
+    name: 'bad_output',
+    description: 'Has a schema that is none',
+    inputSchema: { type: 'object' },
+    outputSchema: { type: 'object', required: 'all' },
+  },
+  {
+    name: 'bad_header',
+    description: 'Mirrors a number',
+    inputSchema: {
+      type: 'object',
+      properties: { a: { type: 'number', 'x-mcp-header': 'A' } },
+    },
+  },
+];
+const kCapabilities = { tools: {}, prompts: {}, resources: {} };
+
+let order = 0;
+
+function result_of({ method, params }) {
+  switch (method) {
+    case 'server/discover':
+      return { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: kCapabilities };
+    case 'initialize':
+      return {
+        protocolVersion: params.protocolVersion,
+        capabilities: kCapabilities,
+        serverInfo: { name: 'bad', version: '1' },
+      };
+    case 'tools/list':
+      return { tools: order++ % 2 === 0 ? kTools : kTools.toReversed() };
+    case 'resources/list':
+      return { resources: [{ uri: 'no-scheme', name: 'a' }] };
+    case 'resources/templates/list':
+      return { resourceTemplates: [] };
+    case 'resources/read':
+      return { contents: [] };
+    default:
+      return {};
+  }
+}
+
+function answer(response, status, message, headers = {}) {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  response.end(JSON.stringify(message));
+}
+
+// Refuses nothing, whatever a request's headers say.
+function on_message(response, body) {
+  const message = JSON.parse(body); // throws for what is no JSON
+  const headers = { 'Mcp-Session-Id': 'one id' };
+  if (message.id === undefined) return answer(response, 200, { taken: true });
+  const id = message.method === 'ping' ? 1 : message.id;
+  if (message.method === 'prompts/list') {
+    return answer(response, 200, { jsonrpc: '2.0', id, error: { code: -32603, message: 'no' } });
+  }
+  if (message.method === 'subscriptions/listen') {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Content-Encoding': 'gzip' });
+    const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
+    return response.write(`data: ${JSON.stringify(changed)}\n\n`);
+  }
+  return answer(response, 200, { jsonrpc: '2.0', id, result: result_of(message) }, headers);
+}
+
+async function serve(t, handler) {
+  const server = http.createServer((request, response) => {
+    let body = '';
+    request.on('data', (text) => {
+      body += text;
+    });
+    request.on('end', () => {
+      try {
+        handler(request, response, body);
+      } catch {
+        response.writeHead(500);
+        response.end();
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+export async function start_bad_server(t) {
+  const origin = await serve(t, (request, response, body) => {
+    if (request.method === 'GET') return answer(response, 404, {});
+    if (request.method === 'DELETE') return answer(response, 200, {});
+    return on_message(response, body);
+  });
+  return `${origin}/mcp`;
+}
+
+// A server behind a login, whose documents lead nowhere.
+export async function start_bad_login(t) {
+  const origin = await serve(t, (request, response) => {
+    const here = `http://${request.headers.host}`;
+    if (request.url === '/.well-known/oauth-protected-resource/mcp') {
+      return answer(response, 200, {
+        resource: 'https://another.example/mcp',
+        authorization_servers: [here],
+      });
+    }
+    if (request.url === '/.well-known/oauth-authorization-server') {
+      return answer(response, 200, {
+        issuer: 'https://another.example',
+        authorization_endpoint: `${here}/authorize`,
+        token_endpoint: `${here}/token`,
+      });
+    }
+    return answer(response, request.headers.authorization ? 400 : 401, {});
+  });
+  return `${origin}/mcp`;
+}
+
+// A proxy in front of `target` that sends replies on when they have ended.
+export async function start_buffering_proxy(t, target) {
+  const origin = await serve(t, (request, response, body) => {
+    const url = new URL(request.url, target);
+    const through = http.request(
+      url,
+      { method: request.method, headers: { ...request.headers, host: url.host } },
+      (reply) => {
+        const parts = [];
+        reply.on('data', (part) => parts.push(part));
+        reply.on('error', () => {});
+        reply.on('end', () => {
+          response.writeHead(reply.statusCode, reply.headers);
+          response.end(Buffer.concat(parts));
+        });
+      },
+    );
+    through.on('error', () => response.destroy());
+    response.on('close', () => through.destroy());
+    through.end(body);
+  });
+  return `${origin}/mcp`;
+}

@@ -1,0 +1,246 @@
+// `sluice doctor TARGET`, which examines anybody's server.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { McpServer as ServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { McpServer as ServerV2, createMcpHandler } from '@modelcontextprotocol/server';
+import { start_bad_login, start_bad_server, start_buffering_proxy } from '../lib/bad_server.mjs';
+import { make_certificate } from '../lib/certificate.mjs';
+import { block_at } from '../lib/documentation.mjs';
+import { everything, run_program, start_everything, start_server } from '../lib/server.mjs';
+
+async function examine(words) {
+  const outcome = await run_program(['doctor', '--json', ...words]);
+  assert.equal(outcome.stderr, '');
+  const { ok, checks } = JSON.parse(outcome.stdout);
+  const bad = checks.filter(({ status }) => status === 'fail');
+  const found = (subject) => {
+    const check = checks.find((each) => each.subject === subject);
+    assert.ok(check, `${subject} in ${JSON.stringify(checks, null, 1)}`);
+    return check;
+  };
+  return { code: outcome.code, ok, checks, bad, found };
+}
+
+test('our own server is as it should be, over each transport', async (t) => {
+  const server = await start_everything(t);
+  for (const words of [
+    [server.mcp_url],
+    ['--', everything, '--stdio'],
+    [`ws://127.0.0.1:${server.port}/ws`],
+  ]) {
+    const { code, ok, bad, checks, found } = await examine(words);
+    assert.deepEqual([code, ok, bad], [0, true, []], words.join(' '));
+    assert.ok(!checks.some(({ status }) => status === 'warn'), JSON.stringify(checks, null, 1));
+    assert.match(found('revisions').finding, /2026-07-28/);
+    assert.match(found('tools').finding, /^\d+ listed/);
+  }
+});
+
+test('sessions that were opened are ended', async (t) => {
+  const server = await start_server(t);
+  const { code, found } = await examine([server.mcp_url]);
+  assert.equal(code, 0);
+  assert.equal(found('deleted session').status, 'ok');
+  assert.equal(await server.metric('sluice_sessions'), 0);
+});
+
+// What the bad server does wrong, and the clause that it breaks.
+const kViolations = [
+  ['origin', 'fail', '2026-07-28, Streamable HTTP, Security & Endpoint'],
+  ['version refused', 'fail', '2026-07-28, Streamable HTTP, Protocol Version Header'],
+  ['version header', 'fail', '2026-07-28, Streamable HTTP, Protocol Version Header'],
+  ['Mcp-Method', 'fail', '2026-07-28, Streamable HTTP, Server Validation'],
+  ['no Mcp-Method', 'fail', '2026-07-28, Streamable HTTP, Server Validation'],
+  ['Mcp-Name', 'fail', '2026-07-28, Streamable HTTP, Server Validation'],
+  ['_meta', 'fail', '2026-07-28, Overview, _meta'],
+  ['unknown method', 'fail', '2026-07-28, Streamable HTTP, Protocol Version Header'],
+  ['unknown resource', 'fail', '2026-07-28, Resources, Error Handling'],
+  ['no sessions', 'warn', '2026-07-28, Streamable HTTP, Earlier Streamable HTTP Revisions'],
+  ['unknown revision', 'fail', '2025-11-25, Lifecycle, Version Negotiation'],
+  ['notifications', 'fail', '2025-11-25, Transports, Sending Messages to the Server, item 4'],
+  ['legacy answer', 'fail', '2025-11-25, Overview, Responses'],
+  ['legacy origin', 'fail', '2025-11-25, Transports, Security Warning, item 1'],
+  ['legacy version', 'fail', '2025-11-25, Transports, Protocol Version Header'],
+  ['legacy method', 'fail', 'JSON-RPC 2.0, section 5.1'],
+  ['broken JSON', 'fail', 'JSON-RPC 2.0, section 5.1'],
+  ['GET stream', 'fail', '2025-11-25, Transports, Listening for Messages from the Server, item 3'],
+  ['listen', 'fail', '2026-07-28, Subscriptions, Acknowledgment'],
+  ['session id', 'fail', '2025-11-25, Transports, Session Management, item 1'],
+  ['session secrecy', 'fail', '2025-11-25, Transports, Session Management, item 1'],
+  ['unknown session', 'fail', '2025-11-25, Transports, Session Management, item 3'],
+  ['deleted session', 'fail', '2025-11-25, Transports, Session Management, items 3 and 5'],
+  ['tool names', 'warn', '2026-07-28, Tools, Tool Names'],
+  ['same tools', 'warn', '2026-07-28, Tools, Tool Names'],
+  ['input schemas', 'fail', '2026-07-28, Tools, Tool'],
+  ['output schemas', 'fail', '2026-07-28, Tools, Output Schema'],
+  ['x-mcp-header', 'fail', '2026-07-28, Tools, x-mcp-header'],
+  ['order', 'warn', '2026-07-28, Tools, Capabilities'],
+  ['prompts', 'fail', '2026-07-28, Prompts, Capabilities'],
+  ['URIs', 'fail', '2026-07-28, Resources, Resource'],
+  ['resultType', 'fail', '2026-07-28, Overview, ResultType'],
+  ['cache hints', 'fail', '2026-07-28, Caching, Cacheable Results'],
+];
+
+test('each violation of a bad server is found, with its clause and what to do', async (t) => {
+  const { code, ok, found } = await examine([await start_bad_server(t)]);
+  assert.deepEqual([code, ok], [1, false]);
+  for (const [subject, status, clause] of kViolations) {
+    const check = found(subject);
+    assert.equal(check.status, status, JSON.stringify(check));
+    assert.ok(check.clause.startsWith(clause), JSON.stringify(check));
+    assert.notEqual(check.fix, '', subject);
+  }
+});
+
+test('what stands between people and a login is found, and all else is left', async (t) => {
+  const url = await start_bad_login(t);
+  const { code, found, checks } = await examine([url]);
+  assert.equal(code, 3);
+  for (const [subject, clause] of [
+    ['challenge', 'RFC 9110, section 15.5.2'],
+    ['resource', 'RFC 9728, section 3.3'],
+    ['issuer', 'RFC 8414, section 3.3'],
+    ['PKCE', '2026-07-28, Authorization Security Considerations, Authorization Code Protection'],
+    ['invalid token', '2026-07-28, Authorization, Token Handling'],
+  ]) {
+    assert.equal(found(subject).status, 'fail', JSON.stringify(found(subject)));
+    assert.equal(found(subject).clause, clause);
+  }
+  assert.equal(found('resource metadata').status, 'ok');
+  assert.match(found('login').fix, new RegExp(`sluice login ${url}`));
+  assert.ok(!checks.some(({ subject }) => subject === 'tools'));
+});
+
+test('a proxy that holds streams back is found', async (t) => {
+  const server = await start_everything(t);
+  const { code, found } = await examine([await start_buffering_proxy(t, server.mcp_url)]);
+  assert.equal(code, 1);
+  for (const subject of ['listen', 'GET stream']) {
+    assert.equal(found(subject).status, 'fail', JSON.stringify(found(subject)));
+    assert.match(found(subject).fix, /a proxy holds the stream back/);
+  }
+});
+
+test('nobody there is 4, and a page that is no MCP server 1', async (t) => {
+  const server = http.createServer((request, response) => response.end('<html></html>'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${server.address().port}/mcp`;
+  const page = await examine([url]);
+  assert.equal(page.code, 1);
+  assert.match(page.found('revisions').finding, /no MCP server answers here/);
+  server.close();
+  server.closeAllConnections();
+  await once(server, 'close');
+  const gone = await examine([url]);
+  assert.equal(gone.code, 4);
+  assert.equal(gone.found('connection').status, 'fail');
+  const unfit = await run_program(['doctor', url, '--port', '80']);
+  assert.equal(unfit.code, 2);
+  const headless = await run_program(['doctor', '--timeout', '3']);
+  assert.equal(headless.code, 2);
+});
+
+test('servers on the TypeScript SDK, v1 with sessions', async (t) => {
+  const transports = new Map();
+  const server = http.createServer(async (request, response) => {
+    const known = transports.get(request.headers['mcp-session-id']);
+    if (known) return known.handleRequest(request, response);
+    if (request.headers['mcp-session-id']) return response.writeHead(404).end();
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: (id) => transports.set(id, transport),
+    });
+    transport.onclose = () => transports.delete(transport.sessionId);
+    const mcp = new ServerV1({ name: 'v1', version: '1' });
+    mcp.registerTool('hello', { description: 'Says hello' }, () => ({ content: [] }));
+    await mcp.connect(transport);
+    return transport.handleRequest(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { bad, found } = await examine([`http://127.0.0.1:${server.address().port}/mcp`]);
+  // The SDK leaves the check of Origin to the user.
+  assert.deepEqual(
+    bad.map(({ subject }) => subject),
+    ['legacy origin'],
+  );
+  assert.equal(found('revisions').finding, '2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05');
+  assert.equal(transports.size, 0);
+});
+
+test('servers on the TypeScript SDK, v2', async (t) => {
+  const handler = createMcpHandler(() => {
+    const mcp = new ServerV2({ name: 'v2', version: '1' });
+    mcp.registerTool('hello', { description: 'Says hello' }, () => ({ content: [] }));
+    return mcp;
+  });
+  const server = http.createServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const has_body = request.method === 'POST';
+    const reply = await handler.fetch(
+      new Request(`http://${request.headers.host}${request.url}`, {
+        method: request.method,
+        headers: Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+        body: has_body ? Buffer.concat(parts) : undefined,
+      }),
+    );
+    response.writeHead(reply.status, Object.fromEntries(reply.headers));
+    if (!reply.body) return response.end();
+    const reader = reply.body.getReader();
+    response.on('close', () => reader.cancel().catch(() => {}));
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      response.write(read.value);
+    }
+    return response.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { found, bad } = await examine([`http://127.0.0.1:${server.address().port}/mcp`]);
+  assert.match(found('revisions').finding, /^2026-07-28/);
+  assert.deepEqual(
+    bad.filter(({ subject }) => !/origin/.test(subject)),
+    [],
+  );
+});
+
+test('the report in the documentation is what it prints', async (t) => {
+  const url = await start_bad_server(t);
+  const { stdout } = await run_program(['doctor', url]);
+  const shown = block_at('docs/cli.md', 'console', 3).split('\n').slice(1, -1);
+  const printed = new Set(stdout.split('\n'));
+  assert.ok(shown.length > 0);
+  for (const line of shown) assert.ok(printed.has(line), line);
+});
+
+test('certificates are examined: a chain that nobody trusts, and one that is', async (t) => {
+  const { certificate, key } = make_certificate(t);
+  const server = await start_server(t, ['--tls-cert', certificate, '--tls-key', key]);
+  const strange = await examine([server.mcp_url]);
+  assert.equal(strange.code, 1);
+  assert.match(strange.found('certificate').finding, /^self-signed certificate; it is valid for/);
+  assert.ok(!strange.checks.some(({ subject }) => subject === 'reply'), 'nothing is sent there');
+  const outcome = await run_program(['doctor', '--json', server.mcp_url], {
+    env: { SSL_CERT_FILE: certificate },
+  });
+  const { checks } = JSON.parse(outcome.stdout);
+  assert.equal(outcome.code, 0, outcome.stdout);
+  const found = (subject) => checks.find((each) => each.subject === subject);
+  assert.match(found('encryption').finding, /^TLSv1\.3/);
+  assert.equal(found('certificate').status, 'warn', 'it ends in two days');
+  assert.equal(found('tools').status, 'ok');
+});
