@@ -1,16 +1,13 @@
 // `sluice doctor TARGET`, which examines anybody's server.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { McpServer as ServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { McpServer as ServerV2, createMcpHandler } from '@modelcontextprotocol/server';
 import { start_bad_login, start_bad_server, start_buffering_proxy } from '../lib/bad_server.mjs';
 import { make_certificate } from '../lib/certificate.mjs';
 import { block_at } from '../lib/documentation.mjs';
+import { foreign_command, start_foreign } from '../lib/foreign_server.mjs';
 import { everything, run_program, start_everything, start_server } from '../lib/server.mjs';
 
 async function examine(words) {
@@ -146,76 +143,26 @@ test('nobody there is 4, and a page that is no MCP server 1', async (t) => {
   assert.equal(headless.code, 2);
 });
 
-test('servers on the TypeScript SDK, v1 with sessions', async (t) => {
-  const transports = new Map();
-  const server = http.createServer(async (request, response) => {
-    const known = transports.get(request.headers['mcp-session-id']);
-    if (known) return known.handleRequest(request, response);
-    if (request.headers['mcp-session-id']) return response.writeHead(404).end();
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: () => randomUUID(),
-      onsessioninitialized: (id) => transports.set(id, transport),
-    });
-    transport.onclose = () => transports.delete(transport.sessionId);
-    const mcp = new ServerV1({ name: 'v1', version: '1' });
-    mcp.registerTool('hello', { description: 'Says hello' }, () => ({ content: [] }));
-    await mcp.connect(transport);
-    return transport.handleRequest(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { bad, found } = await examine([`http://127.0.0.1:${server.address().port}/mcp`]);
-  // The SDK leaves the check of Origin to the user.
+// The SDKs leave the check of Origin to their users.
+test('a server on the TypeScript SDK v1: it forgets that a session has been', async (t) => {
+  const server = await start_foreign(t, foreign_command('typescript_v1.mjs', 'http'));
+  const { bad, found } = await examine([`${server.base}/mcp`]);
   assert.deepEqual(
     bad.map(({ subject }) => subject),
-    ['legacy origin'],
+    ['legacy origin', 'deleted session'],
   );
   assert.equal(found('revisions').finding, '2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05');
-  assert.equal(transports.size, 0);
+  assert.match(found('deleted session').finding, /^HTTP 400, error -32000/);
 });
 
-test('servers on the TypeScript SDK, v2', async (t) => {
-  const handler = createMcpHandler(() => {
-    const mcp = new ServerV2({ name: 'v2', version: '1' });
-    mcp.registerTool('hello', { description: 'Says hello' }, () => ({ content: [] }));
-    return mcp;
-  });
-  const server = http.createServer(async (request, response) => {
-    const parts = [];
-    for await (const part of request) parts.push(part);
-    const has_body = request.method === 'POST';
-    const reply = await handler.fetch(
-      new Request(`http://${request.headers.host}${request.url}`, {
-        method: request.method,
-        headers: Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
-        body: has_body ? Buffer.concat(parts) : undefined,
-      }),
-    );
-    response.writeHead(reply.status, Object.fromEntries(reply.headers));
-    if (!reply.body) return response.end();
-    const reader = reply.body.getReader();
-    response.on('close', () => reader.cancel().catch(() => {}));
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      response.write(read.value);
-    }
-    return response.end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { found, bad } = await examine([`http://127.0.0.1:${server.address().port}/mcp`]);
-  assert.match(found('revisions').finding, /^2026-07-28/);
+test('a server on the TypeScript SDK v2', async (t) => {
+  const server = await start_foreign(t, foreign_command('typescript_v2.mjs', 'http'));
+  const { bad, found } = await examine([`${server.base}/mcp`]);
   assert.deepEqual(
-    bad.filter(({ subject }) => !/origin/.test(subject)),
-    [],
+    bad.map(({ subject }) => subject),
+    ['origin', 'legacy origin'],
   );
+  assert.match(found('revisions').finding, /^2026-07-28, 2025-11-25/);
 });
 
 test('the report in the documentation is what it prints', async (t) => {

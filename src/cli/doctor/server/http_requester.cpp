@@ -37,21 +37,26 @@ std::string in_seconds(Duration duration) {
 struct HttpRequester::OnLoop {
   OnLoop(EventLoop& event_loop, const HttpRequesterOptions& options)
       : loop(&event_loop),
-        client(event_loop, {.dial = options.dial, .tls = options.tls}),
-        guarded(
-            event_loop,
-            {.server = options.server, .tls = options.tls, .timeout = std::chrono::seconds(5)}) {
+        guarded(event_loop,
+                {.server = options.server, .tls = options.tls, .timeout = std::chrono::seconds(5)}),
+        client(event_loop, {.dial = options.dial,
+                            .tls = options.tls,
+                            .may_connect = [this](const Endpoint& endpoint) {
+                              guarded.server_is_at(endpoint);
+                              if (authorizer != nullptr) authorizer->on_address(endpoint);
+                              return true;
+                            }}) {
     if (!options.uses_logins) return;
     // Without a usable file of tokens the requests are sent without one.
-    auto made =
-        make_authorizer_of(event_loop, options.server, AuthorizationFlags(), options.tls, {});
-    if (made) authorizer = *std::move(made);
+    auto stored = stored_authorization(options.server);
+    if (!stored || stored->token_file.empty()) return;
+    authorizer = make_authorizer(event_loop, options.server, *std::move(stored), options.tls);
   }
 
   EventLoop* loop;
-  HttpClient client;
   GuardedHttp guarded;
   std::shared_ptr<Authorizer> authorizer = {};  // may be null
+  HttpClient client;
 };
 
 /// One request and what comes of its reply.
