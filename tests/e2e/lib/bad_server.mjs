@@ -1,7 +1,7 @@
 // A server that breaks the rules of both eras, so that `sluice doctor` has something to find.
 
-import http from 'node:http';
 import { once } from 'node:events';
+import http from 'node:http';
 
 const kTools = [
   { name: 'good', description: 'Is as it should be', inputSchema: { type: 'object' } },
@@ -34,7 +34,11 @@ let order = 0;
 function result_of({ method, params }) {
   switch (method) {
     case 'server/discover':
-      return { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: kCapabilities };
+      return {
+        resultType: 'complete',
+        supportedVersions: ['2026-07-28'],
+        capabilities: kCapabilities,
+      };
     case 'initialize':
       return {
         protocolVersion: params.protocolVersion,

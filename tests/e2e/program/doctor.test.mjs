@@ -1,8 +1,9 @@
 // `sluice doctor TARGET`, which examines anybody's server.
 
 import assert from 'node:assert/strict';
-import http from 'node:http';
 import { once } from 'node:events';
+import http from 'node:http';
+import net from 'node:net';
 import { test } from 'node:test';
 import { start_bad_login, start_bad_server, start_buffering_proxy } from '../lib/bad_server.mjs';
 import { make_certificate } from '../lib/certificate.mjs';
@@ -36,6 +37,49 @@ test('our own server is as it should be, over each transport', async (t) => {
     assert.match(found('revisions').finding, /2026-07-28/);
     assert.match(found('tools').finding, /^\d+ listed/);
   }
+});
+
+test('the older transport is known, and that it is the only one noted', async (t) => {
+  const server = await start_everything(t);
+  const { code, bad, found } = await examine([`${server.base}/sse`]);
+  assert.deepEqual([code, bad], [0, []]);
+  assert.equal(found('revisions').status, 'note');
+  assert.match(found('HTTP+SSE').finding, /^the endpoint arrives after \d+ ms$/);
+  assert.match(found('tools').finding, /^\d+ listed/);
+});
+
+test('a server with keys is examined with one', async (t) => {
+  const key = 'key-for-the-doctor-0123456789';
+  const server = await start_server(t, ['--api-key', `doctor=${key}`]);
+  const without = await examine([server.mcp_url]);
+  assert.equal(without.code, 3);
+  assert.equal(without.found('challenge').status, 'ok');
+  assert.equal(without.found('resource metadata').status, 'warn');
+  const { code, bad, found } = await examine([
+    server.mcp_url,
+    '--header',
+    `Authorization: Bearer ${key}`,
+  ]);
+  assert.deepEqual([code, bad], [0, []]);
+  assert.equal(found('invalid token').status, 'ok');
+  assert.match(found('tools').finding, /listed/);
+});
+
+test('a silent server is given up in time', async (t) => {
+  const sockets = [];
+  const server = net.createServer((socket) => sockets.push(socket.on('error', () => {})));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const before = performance.now();
+  const url = `http://127.0.0.1:${server.address().port}/mcp`;
+  const { code, found } = await examine([url, '--timeout', '1']);
+  assert.equal(code, 4);
+  assert.match(found('reply').finding, /^no reply within/);
+  assert.ok(performance.now() - before < 10_000);
 });
 
 test('sessions that were opened are ended', async (t) => {

@@ -94,10 +94,14 @@ std::optional<Verdict> check_resource_metadata(Examination& examination) {
   if (!examination.authorization) return {};
   const AuthorizationFacts& facts = *examination.authorization;
   if (facts.document.empty()) {
-    return Verdict::fail("there is no protected resource metadata: " + facts.problem,
-                         "Serve it at " +
-                             resource_metadata_urls(examination.server()).front().to_string() +
-                             ", and name that URL in WWW-Authenticate");
+    const std::string found = "there is no protected resource metadata: " + facts.problem;
+    const std::string fix = "Serve it at " +
+                            resource_metadata_urls(examination.server()).front().to_string() +
+                            ", and name that URL in WWW-Authenticate";
+    // Servers may have another way to authorize clients, such as keys that users are given.
+    const bool is_promised = !challenge_of(facts.refusal).resource_metadata.empty();
+    return is_promised ? Verdict::fail(found, fix)
+                       : Verdict::warn(found + "; nobody can log in without a key", fix);
   }
   const auto servers = texts_at(object_in(facts.document), "authorization_servers");
   if (!servers || servers->empty()) {

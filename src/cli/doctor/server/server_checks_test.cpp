@@ -225,6 +225,15 @@ TEST_F(ServerChecksTest, ErasAreProbedAndTheirSessionsEnded) {
   EXPECT_EQ(verdict(era_checks(), "revisions").status, Status::ok);
 }
 
+TEST_F(ServerChecksTest, ARedirectIsNamedAndNotFollowed) {
+  Examination fresh(server, examination.server(), true);
+  fresh.discover = Reply{.status = 308, .headers = {{"Location", "https://mcp.example/mcp/"}}};
+  const std::optional<Verdict> verdict = era_checks().front().examine(fresh);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->status, Status::fail);
+  EXPECT_EQ(verdict->finding, "HTTP 308 to https://mcp.example/mcp/");
+}
+
 TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
   server.document = [](const std::string& url) -> Result<OauthReply> {
     OauthReply reply{.status = 200, .body = {}, .dpop_nonce = {}};
@@ -256,6 +265,10 @@ TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
   gather_authorization(examination, refusal);
   EXPECT_EQ(verdict(table, "challenge").status, Status::fail);
   EXPECT_THAT(verdict(table, "resource metadata").finding, HasSubstr("no connection"));
+  EXPECT_EQ(verdict(table, "resource metadata").status, Status::warn) << "it may have keys";
+  refusal.headers = {{"WWW-Authenticate", "Bearer resource_metadata=\"https://a.example/b\""}};
+  gather_authorization(examination, refusal);
+  EXPECT_EQ(verdict(table, "resource metadata").status, Status::fail) << "it has promised it";
 }
 
 TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
