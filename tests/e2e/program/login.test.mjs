@@ -54,7 +54,13 @@ async function start_server(t, { scope } = {}) {
     const given = request.headers.authorization?.replace('Bearer ', '');
     if (!tokens.has(given)) return [401, {}, { 'WWW-Authenticate': 'Bearer' }];
     if (request.method !== 'POST') return [405];
-    const { id, method } = JSON.parse(body);
+    let message;
+    try {
+      message = JSON.parse(body);
+    } catch {
+      return [400];
+    }
+    const { id, method } = message;
     if (id === undefined) return [202];
     if (scope && method === 'tools/list') {
       const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
@@ -118,6 +124,21 @@ test('the login of a machine is used by other commands', async (t) => {
   const tools = await run_program(['tools', url], { env });
   assert.deepEqual([tools.code, tools.stdout], [0, 'look()\n'], tools.stderr);
   assert.equal(asked.filter((one) => one.path === '/token').length, 1);
+});
+
+test('the doctor examines with a login what it cannot see without one', async (t) => {
+  const { url } = await start_server(t);
+  const env = { SLUICE_TOKEN_FILE: token_file(t) };
+  const examine = async () => {
+    const { code, stdout } = await run_program(['doctor', '--json', url], { env });
+    return { code, subjects: JSON.parse(stdout).checks.map(({ subject }) => subject) };
+  };
+  const before = await examine();
+  assert.equal(before.code, 3);
+  assert.ok(before.subjects.includes('login') && !before.subjects.includes('tools'));
+  await run_program(['login', url, '--grant', 'device-code'], { env });
+  const after = await examine();
+  assert.ok(!after.subjects.includes('login') && after.subjects.includes('tools'));
 });
 
 test('what a server wants is quoted for the shell in what the user is told to run', async (t) => {
