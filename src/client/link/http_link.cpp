@@ -35,6 +35,12 @@ bool is_about_http(int status) {
          status == kMethodNotAllowed || status == kTooManyRequests;
 }
 
+/// Whether the status is that of a server, or of a proxy in front of it, that may answer later.
+bool may_pass(int status) {
+  return status == kTooManyRequests || status == kBadGateway || status == kServiceUnavailable ||
+         status == kGatewayTimeout;
+}
+
 /// What an HTTP status without a message of MCP means.
 Error error_of_status(int status, std::string_view challenge, std::string_view body) {
   std::string message = "The server answers with HTTP " + std::to_string(status);
@@ -67,11 +73,18 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   [[nodiscard]] const RequestId& id() const { return id_; }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
+  [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
 
   void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
     begins_session_ = begins_session;
     session_ = link_->session_id_;
     is_initialized_ = is_initialized;
+    if (is_initialized) {
+      timer_ = link_->loop_->schedule_at(
+          link_->loop_->clock().now() + link_->options_.ready_patience, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->on_initialized(true);
+          });
+    }
     send({.method = "POST",
           .url = link_->options_.url,
           .headers = std::move(headers),
@@ -150,15 +163,24 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_events_) {
       events_ =
           SseDecoder({.line = link_->options_.max_message, .event = link_->options_.max_message});
+      opened_at_ = link_->loop_->clock().now();
     }
     if (is_standalone_) link_->is_listening_ = is_events_;
     if (begins_session_ && status_ == 200) {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
-    if (std::exchange(is_initialized_, false)) link_->initialized(status_ / 100 == 2);
+    on_initialized(status_ / 100 == 2);
+    // Such a stream has nothing to say (2025-11-25, Sending Messages to the Server: 202).
+    if (is_events_ && is_aside()) end();
   }
 
+  /// If the message was that the client is ready, it need not be waited for any more.
+  void on_initialized(bool is_taken) {
+    if (!std::exchange(is_initialized_, false)) return;
+    link_->loop_->cancel(std::exchange(timer_, 0));
+    link_->initialized(is_taken);
+  }
   void on_body(std::string_view bytes) {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
@@ -198,15 +220,14 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       return fail({kLostConnection, why_unanswered(), {}});
     }
+    const Error not_resumed(
+        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
+    if (is_get_ && may_pass(status_)) return stream_ended(not_resumed);
     if (is_standalone_) {
       log_debug("the server offers no stream of its own", {{"status", status_}});
       return end();
     }
-    if (is_get_) {
-      return fail({status_,
-                   "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
-                   {}});
-    }
+    if (is_get_) return fail(not_resumed);
     if (status_ == kNotFound && !session_.empty()) {
       link_->owner_->on_session_over(id_);
       return end();
@@ -252,19 +273,20 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     // Another session does not have what this one's streams have left to say.
     const bool is_resumable = is_legacy_ && session_ == link_->session_id_ &&
                               (is_standalone_ || (!id_.empty() && !last_event_.empty()));
+    const TimePoint now = link_->loop_->clock().now();
+    if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
     std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
     if (!wait) return fail(why);
     if (const auto asked = events_.retry_milliseconds()) {
       using Milliseconds = std::chrono::duration<std::uint64_t, std::milli>;
       wait = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
     }
-    timer_ =
-        link_->loop_->schedule_at(link_->loop_->clock().now() + *wait, [weak = weak_from_this()] {
-          const auto self = weak.lock();
-          if (self == nullptr || self->link_ == nullptr) return;
-          self->timer_ = 0;
-          self->get();
-        });
+    timer_ = link_->loop_->schedule_at(now + *wait, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->link_ == nullptr) return;
+      self->timer_ = 0;
+      self->get();
+    });
   }
   /// Tells why there is no answer, if one is awaited.
   void fail(const Error& why) {
@@ -293,6 +315,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool begins_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
+  TimePoint opened_at_{};  // the stream of events
   std::string body_;
   std::string media_type_;
   std::string redirect_;         // where the server wants the request to go
@@ -312,6 +335,7 @@ HttpLink::~HttpLink() {
 
 void HttpLink::close(std::function<void()> done) {
   held_.clear();
+  waiting_.clear();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
@@ -341,7 +365,15 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     revision_ = message.revision;
     is_initializing_ = true;
   }
-  transmit(std::move(message));
+  if (message.id.empty() && aside_ >= kMaxAside) {
+    if (waiting_.size() >= kMaxPosts) {
+      return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
+                             " messages that wait for this server to take others");
+    }
+    waiting_.push_back(std::move(message));
+  } else {
+    transmit(std::move(message));
+  }
   return {};
 }
 
@@ -351,6 +383,7 @@ void HttpLink::transmit(OutgoingMessage message) {
   const std::uint64_t number = ++last_number_;
   const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
   exchanges_.emplace(number, exchange);
+  if (exchange->is_aside()) ++aside_;
   HttpHeaderList headers = headers_for(message);
   exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
 }
@@ -395,7 +428,13 @@ HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
 }
 
 void HttpLink::forget(std::uint64_t number) {
-  exchanges_.erase(number);
+  const auto ended = exchanges_.extract(number);
+  if (ended.empty() || !ended.mapped()->is_aside()) return;
+  --aside_;
+  if (waiting_.empty()) return;
+  OutgoingMessage next = std::move(waiting_.front());
+  waiting_.pop_front();
+  transmit(std::move(next));
 }
 
 void HttpLink::listen() {

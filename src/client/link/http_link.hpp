@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,9 +26,14 @@ struct HttpLinkOptions {
   HttpClientOptions http = {};
   std::shared_ptr<RequestAuthorizer> authorizer = {};  // null: requests are sent as they are
   std::size_t max_message = std::size_t{64} << 20U;    // of the server
+  /// How long requests wait for the server to take that the client is ready.
+  Duration ready_patience = std::chrono::seconds(5);
   /// For streams that have broken off (2025-11-25, Streamable HTTP, Resumability).
   Backoff::Policy resumption = {
       .first = std::chrono::seconds(1), .longest = std::chrono::seconds(30), .attempts = 8};
+  /// A stream that has lasted so long has not failed, even if it had nothing to say: proxies end
+  /// those that are quiet.
+  Duration lasting = std::chrono::seconds(30);
 };
 
 /// Messages over Streamable HTTP, in both eras. Each message is a POST, and the replies carry the
@@ -44,7 +50,8 @@ class HttpLink final : public ServerLink {
   HttpLink& operator=(const HttpLink&) = delete;
 
   void open(Owner& owner) override { owner_ = &owner; }
-  /// Errors: kBusy beyond kMaxPosts.
+  /// Messages that are no requests wait for each other beyond kMaxAside. Errors: kBusy beyond
+  /// kMaxPosts, of which those that wait have as many again.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
@@ -58,6 +65,9 @@ class HttpLink final : public ServerLink {
   [[nodiscard]] bool is_listening() const { return is_listening_; }
 
   static constexpr std::size_t kMaxPosts = 4096;  // under way
+  /// Notifications and answers under way, so that a server that asks much and takes nothing does
+  /// not use up the descriptors of this process.
+  static constexpr std::size_t kMaxAside = 32;
   static constexpr Duration kFarewell = std::chrono::seconds(2);
 
  private:
@@ -81,6 +91,8 @@ class HttpLink final : public ServerLink {
   /// meanwhile waits, because it could overtake that on another connection.
   bool is_initializing_ = false;
   std::vector<OutgoingMessage> held_;
+  std::size_t aside_ = 0;                // POSTs under way that nobody waits for
+  std::deque<OutgoingMessage> waiting_;  // for one of them to end
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -66,6 +67,8 @@ class HttpLinkTest : public ServerTest {
         .url = Url{.scheme = "http", .host = "127.0.0.1", .port = port, .target = "/mcp"}};
     with.resumption = {.first = 1ms, .longest = 1ms, .attempts = 3};
     with.http.idle_timeout = idle_timeout;
+    with.ready_patience = ready_patience;
+    with.lasting = lasting;
     options.on_notification = [this](std::string_view method, const json::object&) {
       said.push_back(std::string(method));
     };
@@ -142,6 +145,8 @@ class HttpLinkTest : public ServerTest {
   }
 
   Duration idle_timeout = HttpClientOptions().idle_timeout;
+  Duration ready_patience = 1h;
+  Duration lasting = 1h;
   std::vector<Asked> asked;
   Asked standalone;
   std::shared_ptr<ClientSession> session;
@@ -164,6 +169,20 @@ TEST_F(HttpLinkTest, TheServerMayBeSilentAsLongAsTheCallerWaits) {
   post.reply->reply(200, kJson, answer(2, R"({"a":1})"));
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre(R"({"a":1})"));
+}
+
+TEST_F(HttpLinkTest, AServerThatDoesNotTakeThatTheClientIsReadyIsAskedAllTheSame) {
+  ready_patience = 10ms;
+  open({.revision = "2025-11-25"});
+  next().reply->reply(200, kJson, answer(1, R"({"protocolVersion":"2025-11-25"})"));
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  call();
+  const Asked initialized = next();
+  EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+  EXPECT_EQ(next().method, "GET");
+  next().reply->reply(200, kJson, answer(2, "{}"));
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("{}"));
 }
 
 TEST_F(HttpLinkTest, AModernRequestSaysInItsHeadWhatItIs) {
@@ -349,6 +368,35 @@ TEST_F(HttpLinkTest, ALegacyStreamThatBreaksOffIsResumed) {
   EXPECT_THAT(asked, IsEmpty());
 }
 
+TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
+  open_legacy();
+  for (const bool comes_back : {true, false}) {
+    said.clear();
+    call();
+    Asked post = next();
+    post.reply->start(200, kEvents);
+    post.reply->write(std::string_view(event("e1", "")));
+    post.reply->flush();
+    settle();
+    post.reply->abort();
+    next().reply->reply(503, {}, {});
+    next().reply->reply(502, {}, {});
+    if (comes_back) {
+      Asked get = next();
+      EXPECT_EQ(get.last_event, "e1");
+      get.reply->start(200, kEvents);
+      get.reply->write(std::string_view(event("e2", answer(2, "{}"))));
+      get.reply->finish();
+    } else {
+      next().reply->reply(504, {}, {});
+    }
+    ASSERT_TRUE(hears(1));
+    EXPECT_THAT(said, ElementsAre(comes_back ? "{}"
+                                             : "504 The stream broke off and cannot be resumed: "
+                                               "HTTP 504"));
+  }
+}
+
 TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
   open_legacy();
   call();
@@ -442,6 +490,22 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(said, ElementsAre("{}"));
 }
 
+TEST_F(HttpLinkTest, AQuietStreamThatAProxyEndsIsOpenedAgainEachTime) {
+  lasting = 1ms;
+  open_legacy(true);
+  // More often than streams that fail at once.
+  for (int i = 0; i < 6; ++i) {
+    standalone.reply->start(200, kEvents);
+    standalone.reply->flush();
+    ASSERT_TRUE(until([this] { return link->is_listening(); }));
+    const auto later = loop.clock().now() + 5ms;
+    ASSERT_TRUE(until([&] { return loop.clock().now() > later; }));
+    standalone.reply->finish();
+    standalone = next();
+    EXPECT_EQ(standalone.method, "GET");
+  }
+}
+
 TEST_F(HttpLinkTest, TheStreamOfAForgottenSessionIsNotRead) {
   open_legacy(true);
   bool has_gone = false;
@@ -492,6 +556,37 @@ TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
   first.reply->reply(200, kJson, answer(2, "{}"));
   ASSERT_TRUE(hears(2));
   EXPECT_EQ(said[1], "{}");
+}
+
+TEST_F(HttpLinkTest, AServerThatTakesNoAnswersGetsFewAtOnce) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  constexpr std::size_t kPings = HttpLink::kMaxAside + 10;
+  for (std::size_t i = 0; i < kPings; ++i) {
+    standalone.reply->write(std::string_view(
+        event("", R"({"jsonrpc":"2.0","method":"ping","id":)" + std::to_string(i) + "}")));
+  }
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return asked.size() >= HttpLink::kMaxAside; }));
+  settle();
+  ASSERT_EQ(asked.size(), HttpLink::kMaxAside);
+  // Requests do not wait for that.
+  call();
+  ASSERT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAside; }));
+  EXPECT_THAT(asked.back().body, HasSubstr("tools/call"));
+  asked.pop_back();
+  std::set<std::string> taken;
+  while (taken.size() < kPings) {
+    Asked each = next();
+    ASSERT_TRUE(taken.insert(each.body).second) << each.body;
+    // A stream in place of the 202 has nothing to say, and is not read.
+    if (taken.size() % 2 == 0) {
+      each.reply->reply(202, {}, {});
+    } else {
+      each.reply->start(200, kEvents);
+      each.reply->flush();
+    }
+  }
 }
 
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {

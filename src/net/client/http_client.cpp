@@ -168,7 +168,9 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (!fed) {
       fail_with(fed.error());
     } else if (parser_->done()) {
-      complete(parser_->keep_alive() && parser_->rest().empty());
+      // A server that has not read the whole request may never do so.
+      complete(parser_->keep_alive() && parser_->rest().empty() &&
+               connection_->queued_bytes() == 0);
     }
   }
 

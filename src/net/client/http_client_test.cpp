@@ -188,6 +188,18 @@ TEST_F(HttpClientTest, GivesUpAKeptConnectionAfterAWhile) {
   EXPECT_TRUE(run_until(loop, [&] { return server.peers[0]->gone; }));
 }
 
+TEST_F(HttpClientTest, KeepsNoConnectionWhoseRequestWasAnsweredBeforeItWasRead) {
+  HttpClient client(loop, {.keep_idle = 1h});
+  const auto call = client.send(
+      {.method = "POST", .url = server.url(), .body = std::string(std::size_t{64} << 20U, 'x')},
+      outcome.callbacks());
+  ASSERT_TRUE(run_until(loop, [this] { return !server.peers.empty(); }));
+  server.peers[0]->send(kOk);
+  finish(outcome);
+  EXPECT_TRUE(outcome.complete);
+  EXPECT_TRUE(run_until(loop, [this] { return server.peers[0]->gone; }));
+}
+
 TEST_F(HttpClientTest, ClosesKeptConnectionsWithTheClient) {
   std::optional<HttpClient> client(std::in_place, loop);
   const auto call = get(*client, outcome);
