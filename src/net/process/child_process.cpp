@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <poll.h>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -27,6 +28,8 @@ namespace {
 
 /// The environment variable that marks a child and its descendants.
 constexpr std::string_view kMark = "SLUICE_CHILD_MARK=";
+/// How long a child may take to become the program or to say that it cannot, in milliseconds.
+constexpr int kToldWithin = 1000;
 /// How often the end of a child is looked for where the kernel cannot report it (before Linux 5.3).
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 
@@ -182,6 +185,9 @@ pid_t spawn(const Image& image, int input, int output, int errors, Pipe& told) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return -refused;
   told.write.close();
+  // A process that another thread forks off meanwhile may hold the other end as long as it lives.
+  pollfd end{.fd = told.read.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&end, 1, kToldWithin) == 0) return child;
   int failed = 0;
   ssize_t got = 0;
   while ((got = ::read(told.read.get(), &failed, sizeof failed)) < 0 && errno == EINTR) {
