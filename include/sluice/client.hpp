@@ -72,6 +72,8 @@ struct ClientOptions {
   std::string revision = {};
   HttpTransport http_transport = HttpTransport::any;
   /// HTTP header fields for every request, such as Authorization. They go to this server only.
+  /// Accept, Content-Type and those of MCP are left out, which the client writes itself. Those that
+  /// frame requests, such as Host and Content-Length, are Error 400.
   std::vector<std::pair<std::string, std::string>> headers = {};
   /// How to be authorized, where the server wants that. Empty: `headers` have all it needs. Only
   /// for http, https, ws and wss.
@@ -96,9 +98,12 @@ struct ClientOptions {
 
   /// Further members of the client's capabilities, such as `extensions`.
   json::object capabilities = {};
-  /// A server that is silent on the first question is taken for a legacy one after this.
+  /// A server that is silent on the first question is taken for a legacy one after this. 0: never.
   std::chrono::nanoseconds probe_timeout = std::chrono::seconds(5);
-  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(30);
+  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(30);  // 0: no limit
+  /// Without an answer or progress for so long, a request is given up and the server told, unless
+  /// its CallOptions say otherwise. 0: no limit.
+  std::chrono::nanoseconds idle_timeout = std::chrono::seconds(60);
   std::size_t max_requests = 1000;  // unanswered; further ones fail with kLimitReached
   /// The most rounds of one request in which the server asks for input (MRTR).
   int max_rounds = 10;
@@ -108,12 +113,10 @@ struct ClientOptions {
 };
 
 struct CallOptions {
-  /// Without an answer or progress for so long, the request is given up and the server told. 0: no
-  /// limit.
-  std::chrono::nanoseconds idle_timeout = std::chrono::seconds(60);
-  std::chrono::nanoseconds timeout = {};  // in total; 0: no limit
-  std::stop_token stop = {};              // cancels the call
-  json::object meta = {};                 // further members of `_meta`
+  std::optional<std::chrono::nanoseconds> idle_timeout = {};  // in place of the client's; 0: none
+  std::chrono::nanoseconds timeout = {};                      // in total; 0: no limit
+  std::stop_token stop = {};                                  // cancels the call
+  json::object meta = {};                                     // further members of `_meta`
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
   /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;
@@ -207,7 +210,8 @@ struct Listed {
 
 /// A connection to a server. Copies are handles of the same connection, which ends with the last of
 /// them and of its calls: a child process is ended in an orderly way, a session over HTTP too.
-/// Thread-safe.
+/// Thread-safe. It stays with the process that has connected: one that is forked off gets Error 502
+/// for what it asks, and can connect anew.
 class Client {
  public:
   /// Also connect(). `definition` is served in memory: nothing passes through the kernel.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -11,8 +12,10 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <sys/wait.h>
 #include <thread>
 #include <tuple>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -259,6 +262,20 @@ TEST(ClientLimitsTest, TheOldestEventsAreDroppedAndCounted) {
   EXPECT_EQ(dropped, 17);
 }
 
+TEST(ClientLimitsTest, TheClientsIdleTimeoutIsThatOfRequestsWithoutTheirOwn) {
+  // A server that says nothing but what it is.
+  const ServerCommand silent{
+      .arguments = {"sh", "-c",
+                    R"(read -r line; echo '{"jsonrpc":"2.0","id":1,"result":)"
+                    R"({"protocolVersion":"2025-11-25","capabilities":{}}}'; cat >/dev/null)"}};
+  Client client = connect(silent, {.revision = "2025-11-25", .idle_timeout = 10ms});
+  EXPECT_THROW(client.tools(), Error);
+  EXPECT_THROW(client.call("t").result(), Error);
+  auto patient = client.call("t", {}, {.idle_timeout = 0ms});
+  EXPECT_THROW(client.call("t", {}, {.idle_timeout = 20ms}).result(), Error);
+  EXPECT_FALSE(patient.is_ready());
+}
+
 TEST(ClientLimitsTest, TooManyRequestsAreRefused) {
   Served served;
   Client client = served.connect(Way::websocket, {.max_requests = 2});
@@ -294,7 +311,8 @@ TEST(ClientErrorsTest, SayWhatIsWrong) {
               HasSubstr("ended with code 1"));
   EXPECT_THAT(error_of([] { connect("http://127.0.0.1:1", {.headers = {{"A", "b\r\nC: d"}}}); }),
               HasSubstr("400 \"A\" is no header field"));
-  for (const std::string name : {"Content-Length", "transfer-encoding", "HOST", "Connection"}) {
+  for (const std::string name : {"Content-Length", "transfer-encoding", "HOST", "Connection",
+                                 "Upgrade", "Sec-WebSocket-Key"}) {
     EXPECT_THAT(error_of([&] { connect("http://127.0.0.1:1", {.headers = {{name, "5"}}}); }),
                 HasSubstr("400 \"" + name + "\" is no header field"));
   }
@@ -321,9 +339,10 @@ TEST(ClientHeadersTest, GoWithEachRequest) {
   auto serving =
       sluice::start(server, http{.port = 0, .keys = {{.name = "me", .key = "0123456789abcdef"}}});
   ASSERT_TRUE(serving);
-  Client client =
-      connect(serving->url(),
-              {.headers = {{"Authorization", "Bearer 0123456789abcdef"}, {"X-Who", "Mira"}}});
+  Client client = connect(serving->url(), {.headers = {{"Authorization", "Bearer 0123456789abcdef"},
+                                                       {"X-Who", "Mira"},
+                                                       {"content-type", "text/plain"},
+                                                       {"Mcp-Protocol-Version", "1999"}}});
   EXPECT_EQ(client.call("who").result().text(), "Mira");
   try {
     connect(serving->url());
@@ -353,6 +372,54 @@ TEST(ClientNotificationsTest, AreToldOnAThreadOfTheirOwn) {
     told.wait(false);
   }
 }
+
+/// How a process ends that is forked off and does `work`. One that hangs is killed.
+int status_of_fork(const std::function<bool()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    ::_exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(ClientForkTest, AConnectionStaysWithTheProcessThatHasMadeIt) {
+  Served served;
+  std::optional<Client> client = served.connect(Way::unix_socket);
+  std::optional<PendingCall<ToolReply>> call = client->call("count", {{"to", 3}});
+  const auto is_refused = [](const auto& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code == 502;
+    }
+    return false;
+  };
+  EXPECT_EQ(status_of_fork([&] {
+              const bool refuses = is_refused([&] { client->call("add").cancel(); }) &&
+                                   is_refused([&] { client->notify("a/b"); }) &&
+                                   is_refused([&] { call->result(); });
+              call.reset();
+              client.reset();
+              return refuses;
+            }),
+            0);
+  EXPECT_THAT(call->result().text(), HasSubstr("6"));
+}
+
+#if !defined(__has_feature) || !__has_feature(thread_sanitizer)
+TEST(ClientForkTest, AForkedProcessConnectsAnew) {
+  Served served;
+  const Client client = served.connect(Way::unix_socket);
+  EXPECT_EQ(status_of_fork([&] {
+              Client own = served.connect(Way::unix_socket);
+              return own.call("add", {{"a", 20}, {"b", 3}}).result().text().contains("23");
+            }),
+            0);
+}
+#endif
 
 TEST(ClientInHandlersTest, WaitsWithoutAThread) {
   Served served;

@@ -98,18 +98,17 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
   if (!headers) return std::unexpected(std::move(headers.error()));
   client.info = {.name = "sluice", .version = std::string(kVersion)};
   client.revision = options.revision;
-  CallOptions call;
   if (target.startup_timeout) client.connect_timeout = *target.startup_timeout;
-  if (target.request_timeout) call.idle_timeout = *target.request_timeout;
+  if (target.request_timeout) client.idle_timeout = *target.request_timeout;
   if (options.timeout) {
     const auto timeout = duration_of(*options.timeout);
     if (!timeout) return std::unexpected(timeout.error());
     if (*timeout > Duration()) client.connect_timeout = *timeout;
-    call.idle_timeout = *timeout;
+    client.idle_timeout = *timeout;
   }
   try {
     Connector connector{.options = std::move(client), .headers = *std::move(headers)};
-    return RemoteServer{.client = std::visit(connector, target.place), .call = std::move(call)};
+    return RemoteServer{.client = std::visit(connector, target.place)};
   } catch (const Error& error) {
     // A program that is not there is a server that cannot be reached.
     const bool is_command = std::holds_alternative<CommandTarget>(target.place);

@@ -83,7 +83,7 @@ int watch(RemoteServer& server, const WatchOptions& options, const std::atomic<i
   std::optional<PendingCall<json::object>> listening;
   if (is_modern(server.client)) {
     CallOptions call = server.call;
-    call.idle_timeout = {};
+    call.idle_timeout = Duration();
     listening.emplace(listen_to_changes(server, options, std::move(call)));
   } else {
     subscribe(server, options);

@@ -1,23 +1,45 @@
 #include "client/api/background_loop.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <mutex>
+#include <pthread.h>
 
 namespace sluice {
+namespace {
+
+std::mutex loop_mutex;  // of known_loop; no fork happens while it is held
+std::weak_ptr<BackgroundLoop> known_loop;
+std::atomic<std::uint64_t> forks = 0;  // that have led to this process since the first loop
+
+void count_forks() {
+  static const int registered =
+      ::pthread_atfork([] { loop_mutex.lock(); }, [] { loop_mutex.unlock(); },
+                       [] {
+                         ++forks;
+                         loop_mutex.unlock();
+                       });
+  static_cast<void>(registered);
+}
+
+}  // namespace
 
 std::shared_ptr<BackgroundLoop> BackgroundLoop::shared() {
-  static std::mutex mutex;
-  static std::weak_ptr<BackgroundLoop> known;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<BackgroundLoop> loop = known.lock();
-  if (loop == nullptr) {
+  count_forks();
+  const std::lock_guard lock(loop_mutex);
+  std::shared_ptr<BackgroundLoop> loop = known_loop.lock();
+  if (loop == nullptr || loop->is_of_parent()) {
     loop = std::make_shared<BackgroundLoop>();
-    known = loop;
+    known_loop = loop;
   }
   return loop;
 }
 
-BackgroundLoop::BackgroundLoop() : loop_(std::make_shared<EventLoop>()) {
+bool BackgroundLoop::is_of_parent() const {
+  return forks_ != forks;
+}
+
+BackgroundLoop::BackgroundLoop() : forks_(forks), loop_(std::make_shared<EventLoop>()) {
   // A thread inherits the mask of the one that starts it, so there is no moment without it.
   sigset_t all;
   sigset_t before;

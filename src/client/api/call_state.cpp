@@ -81,12 +81,6 @@ void ClientCall::State::cancel_on(const std::stop_token& stop) {
   stop_.emplace(stop, [this] { cancel(); });
 }
 
-void ClientCall::State::require_other_thread() const {
-  if (on_loop_thread_()) {
-    throw std::logic_error("a callback of a client must not wait for the client");
-  }
-}
-
 bool ClientCall::State::take(std::optional<CallEvent>& event) {
   if (events_.empty()) return has_ended_;
   event = std::move(events_.front().event);
@@ -96,7 +90,7 @@ bool ClientCall::State::take(std::optional<CallEvent>& event) {
 }
 
 std::optional<CallEvent> ClientCall::State::next() {
-  require_other_thread();
+  require_loop_();
   std::optional<CallEvent> event;
   std::unique_lock lock(mutex_);
   if (is_awaited_) throw std::logic_error("somebody waits for the next event already");
@@ -121,7 +115,7 @@ void ClientCall::State::on_next(std::move_only_function<void(std::optional<CallE
 }
 
 json::object ClientCall::State::result() {
-  require_other_thread();
+  require_loop_();
   std::unique_lock lock(mutex_);
   if (std::exchange(is_taken_, true)) throw std::logic_error("result() was called before");
   changed_.wait(lock, [this] { return has_ended_; });

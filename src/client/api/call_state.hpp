@@ -19,10 +19,11 @@ namespace sluice::detail {
 /// Thread-safe.
 class ClientCall::State final {
  public:
-  /// `give_up` tells the session that nobody waits; it is called at most once, on any thread.
-  State(std::size_t max_events, std::function<bool()> on_loop_thread, std::function<void()> give_up)
+  /// `require_loop` throws where it makes no sense to wait for the loop. `give_up` tells the
+  /// session that nobody waits; it is called at most once, on any thread.
+  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up)
       : max_events_(max_events),
-        on_loop_thread_(std::move(on_loop_thread)),
+        require_loop_(std::move(require_loop)),
         give_up_(std::move(give_up)) {}
 
   // The loop's side. Nothing counts after the first end().
@@ -42,7 +43,6 @@ class ClientCall::State final {
   void cancel_on(const std::stop_token& stop);
 
  private:
-  void require_other_thread() const;
   /// The next event, if it is there or there will be none. Call with the mutex held.
   bool take(std::optional<CallEvent>& event);
 
@@ -52,7 +52,7 @@ class ClientCall::State final {
   };
 
   const std::size_t max_events_;
-  const std::function<bool()> on_loop_thread_;
+  const std::function<void()> require_loop_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended

@@ -14,7 +14,7 @@ namespace {
 class CallStateTest : public ::testing::Test {
  protected:
   static ClientCall::State make(std::size_t max_events) {
-    return {max_events, [] { return false; }, [] {}};
+    return {max_events, [] {}, [] {}};
   }
   static json::object said(std::size_t number, std::size_t length) {
     return {{"progress", number}, {"message", std::string(length, 'x')}};

@@ -105,13 +105,29 @@ void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) 
       question.number);
 }
 
+EventLoop& ClientConnection::Core::loop() const {
+  if (background->is_of_parent()) {
+    throw Error{kLostConnection,
+                "The connection belongs to the process that this one was forked off from",
+                {}};
+  }
+  return background->loop();
+}
+
+std::shared_ptr<ClientConnection> ClientConnection::make() {
+  return {new ClientConnection(), [](const ClientConnection* connection) {
+            if (!connection->core_->background->is_of_parent()) delete connection;
+          }};
+}
+
 ClientConnection::ClientConnection() : core_(std::make_shared<Core>()) {
   core_->background = BackgroundLoop::shared();
 }
 
 Result<std::shared_ptr<ClientConnection>> ClientConnection::open(const MakeLink& make_link,
                                                                  ClientOptions options) {
-  auto connection = std::make_shared<ClientConnection>();
+  const std::shared_ptr<ClientConnection> connection = make();
+  connection->idle_timeout_ = options.idle_timeout;
   EventLoop& loop = connection->core_->background->loop();
   if (loop.on_loop_thread()) {
     throw std::logic_error("a callback of a client must not wait for another client");
@@ -168,10 +184,16 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
     bool is_given_up = false;
   };
   const auto ticket = std::make_shared<Ticket>();
-  EventLoop& loop = core_->background->loop();
+  EventLoop& loop = core_->loop();
   const auto state = std::make_shared<ClientCall::State>(
-      options.max_events, [&loop] { return loop.on_loop_thread(); },
+      options.max_events,
+      [core = core_] {
+        if (core->loop().on_loop_thread()) {
+          throw std::logic_error("a callback of a client must not wait for the client");
+        }
+      },
       [core = core_, ticket] {
+        if (core->background->is_of_parent()) return;
         core->background->loop().post([core, ticket] {
           ticket->is_given_up = true;
           if (ticket->number != 0 && core->session) core->session->cancel(ticket->number);
@@ -183,7 +205,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
     for (const auto& [key, value] : options.meta) meta.get_object()[key] = value;
   }
   loop.post([core = core_, ticket, state, method = std::string(method), params = std::move(params),
-             request = RequestOptions{.idle_timeout = options.idle_timeout,
+             request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
                                       .timeout = options.timeout}]() mutable {
     if (ticket->is_given_up || !core->session) return;
     ticket->number = core->session->begin(
@@ -196,7 +218,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
 }
 
 void ClientConnection::notify(std::string_view method, json::object params) {
-  core_->background->loop().post(
+  core_->loop().post(
       [core = core_, method = std::string(method), params = std::move(params)]() mutable {
         if (!core->session) return;
         const Result<void> sent = core->session->notify(method, std::move(params));

@@ -23,7 +23,6 @@ class ClientConnection final {
   /// client's own loop.
   static Result<std::shared_ptr<ClientConnection>> open(const MakeLink& make_link,
                                                         ClientOptions options);
-  ClientConnection();
   ~ClientConnection();
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
@@ -35,9 +34,16 @@ class ClientConnection final {
   void notify(std::string_view method, json::object params);
 
  private:
+  ClientConnection();
+  /// It is neither closed nor destroyed in a process that was forked off, because it goes on in the
+  /// parent.
+  static std::shared_ptr<ClientConnection> make();
+
   /// What tasks on the loop use.
   struct Core {
     std::shared_ptr<BackgroundLoop> background;
+    /// Throws Error if the loop runs in the parent of this process.
+    [[nodiscard]] EventLoop& loop() const;
     std::shared_ptr<ClientSession> session = {};  // null once it is closed; used on the loop alone
     LogLimit dropped;                             // notifications
     LogLimit failures;                            // of the user's functions
@@ -50,6 +56,7 @@ class ClientConnection final {
 
   std::shared_ptr<Core> core_;
   ServerDescription server_;
+  Duration idle_timeout_{};  // of requests whose options have none
   CallbackThread callbacks_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "client/authorization/authorizer.hpp"
@@ -31,16 +33,38 @@ bool is_field_name(std::string_view name) {
   });
 }
 
-/// Whether the field says where a request ends or goes, which the client says itself.
-bool is_framing(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> kNames = {
-      {"host", "connection", "content-length", "transfer-encoding"}};
-  return std::ranges::count(kNames, to_lower(name)) > 0;
-}
-
 /// Whether the value cannot become another line of the head.
 bool is_field_value(std::string_view value) {
   return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+/// Whether the field frames messages of HTTP (RFC 9112) or begins a WebSocket (RFC 6455). Two of
+/// them could make a server and a proxy see different requests.
+bool is_framing(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kFields = {
+      "host", "connection", "content-length", "transfer-encoding", "upgrade"};
+  return std::ranges::find(kFields, name) != kFields.end() || name.starts_with("sec-websocket-");
+}
+
+/// Whether links write the field themselves.
+bool is_written_by_links(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kFields = {
+      "accept",         "content-type", "last-event-id", "mcp-protocol-version",
+      "mcp-session-id", "mcp-method",   "mcp-name"};
+  return std::ranges::find(kFields, name) != kFields.end();
+}
+
+/// The user's header fields as links take them.
+Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
+  HttpHeaderList headers;
+  for (const auto& [name, value] : given) {
+    const std::string lower = to_lower(name);
+    if (!is_field_name(name) || is_framing(lower) || !is_field_value(value)) {
+      return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
+    }
+    if (!is_written_by_links(lower)) headers.emplace_back(name, value);
+  }
+  return headers;
 }
 
 /// Where HTTP requests go, and the socket that leads there if it is not that of the URL.
@@ -75,11 +99,8 @@ Result<HttpPlace> http_place(const std::string& text) {
 }  // namespace
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place) {
-  for (const auto& [name, value] : place.headers) {
-    if (!is_field_name(name) || is_framing(name) || !is_field_value(value)) {
-      return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
-    }
-  }
+  Result<HttpHeaderList> headers = own_headers(place.headers);
+  if (!headers) return std::unexpected(std::move(headers.error()));
   if (place.url.starts_with(kUnixScheme)) {
     const std::string path = place.url.substr(kUnixScheme.size());
     if (path.empty()) return fail(kBadRequest, "unix: needs the path of a socket behind it");
@@ -99,7 +120,7 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     authorizer = make_authorizer(loop, http->url, *place.authorization, tls);
   }
   if (http->url.is_websocket()) {
-    WebSocketLinkOptions options{.url = std::move(http->url), .headers = place.headers};
+    WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};
     options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
     return std::make_unique<WebSocketLink>(loop, std::move(options));
@@ -113,12 +134,12 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
   }
   if (place.http_transport == HttpTransport::sse) {
     return std::make_unique<SseLink>(loop, SseLinkOptions{.url = std::move(http->url),
-                                                          .headers = place.headers,
+                                                          .headers = *std::move(headers),
                                                           .http = std::move(client),
                                                           .authorizer = std::move(authorizer)});
   }
   HttpLinkOptions options{.url = std::move(http->url),
-                          .headers = place.headers,
+                          .headers = *std::move(headers),
                           .http = std::move(client),
                           .authorizer = std::move(authorizer)};
   if (place.http_transport == HttpTransport::streamable) {

@@ -20,9 +20,12 @@ void ToolHeaders::learn(json::object& result) {
     Result<std::vector<ParameterHeader>> found = find_parameter_headers(*schema);
     if (!found) {
       tools_.erase(name);
-      log_warning(
-          "a tool is left out, because the header fields for its parameters are invalid",
-          {{"tool", std::string_view(name)}, {"why", std::string_view(found.error().message)}});
+      if (const auto left_out = logged_.take()) {
+        log_warning("a tool is left out, because the header fields for its parameters are invalid",
+                    {{"tool", std::string_view(name)},
+                     {"why", std::string_view(found.error().message)},
+                     {"left_out", *left_out}});
+      }
       return true;
     }
     if (found->empty()) {

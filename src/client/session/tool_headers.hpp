@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/log/log_limit.hpp"
 #include "json/json.hpp"
 #include "protocol/mirrored_headers.hpp"
 
@@ -28,6 +29,7 @@ class ToolHeaders {
 
  private:
   std::map<std::string, std::vector<ParameterHeader>, std::less<>> tools_;
+  LogLimit logged_{10, LogLimit::kPeriod};  // tools that are left out
 };
 
 }  // namespace sluice
