@@ -12,6 +12,7 @@
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "client/api/open_link.hpp"
 #include "core/text/text.hpp"
 #include "core/version.hpp"
 #include "net/http/status_codes.hpp"
@@ -41,13 +42,21 @@ HttpTransport transport_of(TransportHint hint) {
   return hint == TransportHint::sse ? HttpTransport::sse : HttpTransport::any;
 }
 
-/// Connects to one kind of place. Throws Error.
+/// A mistake of the user. The codes of other errors may be a server's own.
+struct WrongUsage {
+  std::string message;
+};
+
+/// Connects to one kind of place. Throws WrongUsage, and Error as connect().
 struct Connector {
   ClientOptions options;
   NamedValues headers;  // of the command line
 
   void add(NamedValues configured) {
     add_headers(configured, std::move(headers));
+    if (const auto good = own_headers(configured); !good) {
+      throw WrongUsage(good.error().message);
+    }
     options.headers = std::move(configured);
   }
   /// Uses what `sluice login` has stored, unless a header authorizes the requests. Nobody is asked.
@@ -57,7 +66,7 @@ struct Connector {
     });
     if (has_header) return;
     auto made = stored_authorization(server);
-    if (!made) throw Error(std::move(made.error()));
+    if (!made) throw WrongUsage(made.error().message);
     options.authorization = *std::move(made);
   }
   Client operator()(UrlTarget& place) {
@@ -68,14 +77,14 @@ struct Connector {
   }
   Client operator()(UnixTarget& place) {
     if (place.http_target.empty()) {
-      if (!headers.empty()) throw Error{kExitUsage, "--header: unix: has no HTTP headers"};
+      if (!headers.empty()) throw WrongUsage("--header: unix: has no HTTP headers");
       return connect("unix:" + place.path, std::move(options));
     }
     add(std::move(place.headers));
     return connect("http+unix:" + place.path + "#" + place.http_target, std::move(options));
   }
   Client operator()(CommandTarget& place) {
-    if (!headers.empty()) throw Error{kExitUsage, "--header: a command has no HTTP headers"};
+    if (!headers.empty()) throw WrongUsage("--header: a command has no HTTP headers");
     return connect(ServerCommand{.arguments = std::move(place.arguments),
                                  .environment = std::move(place.environment),
                                  .directory = std::move(place.directory)},
@@ -109,13 +118,13 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
   try {
     Connector connector{.options = std::move(client), .headers = *std::move(headers)};
     return RemoteServer{.client = std::visit(connector, target.place)};
+  } catch (const WrongUsage& wrong) {
+    return fail(kExitUsage, wrong.message);
   } catch (const Error& error) {
     // A program that is not there is a server that cannot be reached.
     const bool is_command = std::holds_alternative<CommandTarget>(target.place);
-    const bool is_wrong = error.code == kExitUsage || (error.code == kBadRequest && !is_command);
-    const bool is_absent = error.code == kTimedOut || error.code == kBadRequest;
-    const int code = is_absent ? kExitUnreachable : exit_code_of(error);
-    return fail(is_wrong ? kExitUsage : code, error.message);
+    const bool is_absent = error.code == kTimedOut || (error.code == kBadRequest && is_command);
+    return fail(is_absent ? kExitUnreachable : exit_code_of(error), error.message);
   }
 }
 

@@ -54,19 +54,6 @@ bool is_written_by_links(std::string_view name) {
   return std::ranges::find(kFields, name) != kFields.end();
 }
 
-/// The user's header fields as links take them.
-Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
-  HttpHeaderList headers;
-  for (const auto& [name, value] : given) {
-    const std::string lower = to_lower(name);
-    if (!is_field_name(name) || is_framing(lower) || !is_field_value(value)) {
-      return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
-    }
-    if (!is_written_by_links(lower)) headers.emplace_back(name, value);
-  }
-  return headers;
-}
-
 /// Where HTTP requests go, and the socket that leads there if it is not that of the URL.
 struct HttpPlace {
   Url url;
@@ -97,6 +84,18 @@ Result<HttpPlace> http_place(const std::string& text) {
 }
 
 }  // namespace
+
+Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
+  HttpHeaderList headers;
+  for (const auto& [name, value] : given) {
+    const std::string lower = to_lower(name);
+    if (!is_field_name(name) || is_framing(lower) || !is_field_value(value)) {
+      return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
+    }
+    if (!is_written_by_links(lower)) headers.emplace_back(name, value);
+  }
+  return headers;
+}
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place) {
   Result<HttpHeaderList> headers = own_headers(place.headers);

@@ -8,6 +8,7 @@
 
 #include "client/session/server_link.hpp"
 #include "core/error.hpp"
+#include "net/client/http_client.hpp"
 #include "net/loop/event_loop.hpp"
 #include "sluice/client.hpp"
 
@@ -21,6 +22,10 @@ struct LinkPlace {
   std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities
 };
+
+/// The user's header fields as links take them, without those that links write themselves. Error
+/// 400: the first that may not be sent.
+Result<HttpHeaderList> own_headers(const HttpHeaderList& given);
 
 /// Makes the link for a place, whose scheme names the transport. Error 400: what is wrong with it.
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place);

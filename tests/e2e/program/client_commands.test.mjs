@@ -195,6 +195,27 @@ test('headers go to the server, and 401 ends with 3', async (t) => {
   assert.ok(!wrong.stderr.includes('secret'));
 });
 
+test('what a server refuses is no mistake of the user, who ends with 2', async (t) => {
+  let answer = (response) => response.writeHead(400).end('no');
+  const odd = http.createServer((_, response) => answer(response));
+  await new Promise((resolve) => {
+    odd.listen(0, '127.0.0.1', resolve);
+  });
+  t.after(() => odd.close());
+  const url = `http://127.0.0.1:${odd.address().port}/mcp`;
+  const refused = await run_program(['ping', url]);
+  assert.equal(refused.code, 1, refused.stderr);
+  assert.match(refused.stderr, /HTTP 400/);
+  answer = (response) =>
+    response
+      .writeHead(200, { 'Content-Type': 'application/json' })
+      .end('{"jsonrpc":"2.0","id":1,"error":{"code":2,"message":"no"}}');
+  const coded = await run_program(['ping', url, '--revision', '2025-11-25']);
+  assert.equal(coded.code, 1, coded.stderr);
+  const wrong = await run_program(['ping', url, '-H', 'Content-Length: 5']);
+  assert.equal(wrong.code, 2, wrong.stderr);
+});
+
 test('watch prints changes until it is interrupted', async (t) => {
   const server = await start_everything(t);
   for (const revision of ['2025-11-25', '2026-07-28']) {
