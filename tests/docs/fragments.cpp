@@ -127,3 +127,22 @@ void log_in() {
 #include "client-5.inc"
 }
 }  // namespace client_of_servers
+
+namespace authorized {
+void open_in_browser(const std::string& url);
+std::string read_file(const std::string& path);
+std::expected<std::string, sluice::Error> read_token(const std::string& path);
+std::expected<std::string, sluice::Error> current_id_token();
+void first() {
+#include "authorization-1.inc"
+}
+void grants() {
+#include "authorization-2.inc"
+#include "authorization-3.inc"
+#include "authorization-4.inc"
+#include "authorization-5.inc"
+}
+void overrule() {
+#include "authorization-6.inc"
+}
+}  // namespace authorized
