@@ -27,6 +27,8 @@ std::string registration_body(const AuthorizationOptions& options, const ServerM
                        {"application_type", "native"}};
   if (redirect_uri.empty()) {
     body["grant_types"] = json::array{kDeviceGrant, "refresh_token"};
+    // Left out, it means {"code"}, which takes a redirect URI.
+    body["response_types"] = json::array();
   } else {
     body["grant_types"] = json::array{"authorization_code", "refresh_token"};
     body["response_types"] = json::array{"code"};

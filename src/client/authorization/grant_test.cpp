@@ -1,5 +1,6 @@
 #include "client/authorization/grant.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -151,6 +152,10 @@ TEST_F(GrantTest, OfADevicePollsAsItIsTold) {
   ASSERT_THAT(prompts, SizeIs(1));
   EXPECT_EQ(prompts[0].url, "https://auth.example/go");
   EXPECT_EQ(prompts[0].user_code, "WDJB-MJHT");
+  const auto registration =
+      std::ranges::find(http->asked, "https://auth.example/register", &OauthRequest::url);
+  ASSERT_NE(registration, http->asked.end());
+  EXPECT_THAT(registration->body, HasSubstr(R"("response_types":[])"));
   pass(4s);
   EXPECT_THAT(token_requests(), IsEmpty());
   pass(1s);

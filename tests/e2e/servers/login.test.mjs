@@ -149,6 +149,14 @@ test('a token that the server takes no longer is refreshed', async (t) => {
   assert.equal(count('refused'), 0, said());
 });
 
+test('a login with another device', async (t) => {
+  const { user, issuer } = await user_of_oidc_provider(t);
+  const { prompt, stderr } = await user.login('--grant', 'device-code');
+  assert.equal(prompt.origin, issuer);
+  assert.match(stderr, /the code [A-Z-]+/);
+  await user.reads();
+});
+
 // oidc-provider wants a nonce in each proof, which it tells when it refuses the first.
 test('a token that is bound to a key', async (t) => {
   const { user } = await user_of_oidc_provider(t);
