@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-int days_until(const asn1_string_st* time, std::time_t now) {
+int days_until(const ASN1_TIME* time, std::time_t now) {
   const std::unique_ptr<ASN1_TIME, decltype(&ASN1_STRING_free)> from(ASN1_TIME_set(nullptr, now),
                                                                      &ASN1_STRING_free);
   int days = 0;

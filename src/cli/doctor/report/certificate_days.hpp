@@ -1,8 +1,7 @@
 #pragma once
 
 #include <ctime>
-
-struct asn1_string_st;
+#include <openssl/types.h>
 
 namespace sluice {
 
@@ -11,6 +10,6 @@ namespace sluice {
 inline constexpr int kSoonDays = 30;
 
 /// Whole days from `now` until `time`; negative if it has passed.
-int days_until(const asn1_string_st* time, std::time_t now);
+int days_until(const ASN1_TIME* time, std::time_t now);
 
 }  // namespace sluice
