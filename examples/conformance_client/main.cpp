@@ -70,6 +70,19 @@ void echo_schema(Client& client) {
   }
 }
 
+/// Loads every skill: its SKILL.md first, and then, if that is what the server has listed, the
+/// rest.
+void load_skills(Client& client) {
+  for (const sluice::Listed& skill : client.skills()) {
+    const std::string_view manifest(skill.definition.at("uri").as_string());
+    std::cout << client.read_skill_file(skill, manifest) << "\n";
+    for (const json::value& file : skill.definition.at("resources").as_array()) {
+      const std::string_view uri(file.at("uri").as_string());
+      if (uri != manifest) client.read_skill_file(skill, uri);
+    }
+  }
+}
+
 void run(Client& client, const std::string& scenario, const json::object& context) {
   if (scenario == "tools_call") {
     list_tools(client);
@@ -85,6 +98,11 @@ void run(Client& client, const std::string& scenario, const json::object& contex
     return call_every_tool(client);
   }
   if (scenario == "json-schema-2020-12-preservation") return echo_schema(client);
+  if (scenario == "sep-2640-client-no-prefetch") {
+    client.skills();
+    return;
+  }
+  if (scenario.starts_with("sep-2640-client-verify-")) return load_skills(client);
   list_tools(client);
   if (scenario.starts_with("auth/")) call(client, "test-tool");
 }

@@ -250,8 +250,16 @@ class Client {
   std::vector<Listed> resource_templates();
   std::vector<Listed> prompts();
 
+  /// Skills (extension io.modelcontextprotocol/skills, SEP-2640): the definition is the server's
+  /// entry, the name and the description are those of its frontmatter. Reads none of their files.
+  std::vector<Listed> skills();
+
   /// The `contents` of a resource.
   json::array read_resource(std::string_view uri);
+  /// A file of a skill that skills() has returned: its bytes, if their number, their digest and the
+  /// frontmatter are those that the server listed. If not, throws Error -32603, which says what
+  /// differs; and -32602 if the skill lists no such file.
+  std::string read_skill_file(const Listed& skill, std::string_view uri);
   /// The result of prompts/get.
   json::object get_prompt(std::string_view name, const Variables& arguments = {});
   /// Suggestions for the argument of a prompt, or for the variable of a resource template.

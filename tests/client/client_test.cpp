@@ -321,6 +321,21 @@ TEST(ClientErrorsTest, SayWhatIsWrong) {
               HasSubstr("1999"));
 }
 
+TEST(ClientSkillsTest, AreListedAndReadAsListed) {
+  Served served;
+  const std::string manifest = "---\nname: pdf\ndescription: Fills forms\n---\nSee logo.bin\n";
+  served.server().skill(
+      "pdf", {{.path = "SKILL.md", .content = manifest}, {.path = "logo.bin", .content = "\xff"}});
+  Client client = served.connect(Way::http);
+  const std::vector<Listed> skills = client.skills();
+  ASSERT_EQ(skills.size(), 1);
+  EXPECT_EQ(skills[0].name, "pdf");
+  EXPECT_EQ(skills[0].description, "Fills forms");
+  EXPECT_EQ(client.read_skill_file(skills[0], "skill://pdf/SKILL.md"), manifest);
+  EXPECT_EQ(client.read_skill_file(skills[0], "skill://pdf/logo.bin"), "\xff");
+  EXPECT_THROW(client.read_skill_file(skills[0], "text://motto"), Error);
+}
+
 TEST(ClientTransportTest, IsTheOneThatWasNamed) {
   const Served served;
   Client sse = served.connect(Way::sse, {.http_transport = HttpTransport::sse});

@@ -4,6 +4,7 @@
 
 #include "client/api/client_connection.hpp"
 #include "client/api/open_link.hpp"
+#include "client/api/skill_file.hpp"
 #include "json/members.hpp"
 #include "protocol/tool_result.hpp"
 #include "rpc/error_codes.hpp"
@@ -149,6 +150,17 @@ std::vector<Listed> Client::prompts() {
   return list_all(*this, "prompts/list", "prompts");
 }
 
+std::vector<Listed> Client::skills() {
+  std::vector<Listed> all = list_all(*this, "skills/list", "skills");
+  for (Listed& each : all) {
+    const json::object* const frontmatter = object_at(each.definition, "frontmatter");
+    if (frontmatter == nullptr) continue;
+    each.name = text_at(*frontmatter, "name");
+    each.description = text_at(*frontmatter, "description");
+  }
+  return all;
+}
+
 json::array Client::read_resource(std::string_view uri) {
   json::object result = request("resources/read", {{"uri", uri}}).result();
   json::value* const contents = result.if_contains("contents");
@@ -156,6 +168,12 @@ json::array Client::read_resource(std::string_view uri) {
     throw Error{kInternalError, "The server's answer to resources/read has no array \"contents\""};
   }
   return std::move(contents->get_array());
+}
+
+std::string Client::read_skill_file(const Listed& skill, std::string_view uri) {
+  Result<std::string> file = verified_skill_file(skill.definition, uri, read_resource(uri));
+  if (!file) throw Error(std::move(file.error()));
+  return *std::move(file);
 }
 
 json::object Client::get_prompt(std::string_view name, const Variables& arguments) {

@@ -1,15 +1,13 @@
 #include "server/catalog/skills.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
-#include <openssl/evp.h>
 #include <set>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "core/crypto/digest.hpp"
 #include "core/text/percent_encoding.hpp"
 #include "core/text/utf8.hpp"
 #include "json/json.hpp"
@@ -26,18 +24,6 @@ constexpr std::size_t kMaxName = 64;
 
 std::unexpected<Error> invalid(std::string_view where, const std::string& why) {
   return fail(kInvalidParams, "Skill '" + std::string(where) + "': " + why);
-}
-
-/// `sha256:` and the hash of `bytes` in hexadecimal digits.
-std::string digest_of(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<unsigned char, 32> hash;
-  if (EVP_Digest(bytes.data(), bytes.size(), hash.data(), nullptr, EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL has no SHA-256");
-  }
-  std::string out = "sha256:";
-  for (const unsigned char byte : hash) out.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-  return out;
 }
 
 std::string mime_type_of(const std::string& path, std::string_view content) {
@@ -103,7 +89,7 @@ std::string entry_of(const json::object& frontmatter, const std::vector<Skill::F
     if (out.back() != '[') out.push_back(',');
     out.append(R"({"uri":)");
     append_json_string(out, file.uri);
-    out.append(R"(,"digest":")").append(digest_of(*file.content)).append(R"(","size":)");
+    out.append(R"(,"digest":"sha256:)").append(sha256_hex(*file.content)).append(R"(","size":)");
     append_number(out, file.content->size());
     out.push_back('}');
   }
