@@ -22,6 +22,7 @@ class Paths:
     sluice: str
     floor: str
     load: str
+    client: str
     micro: str
     peers: str
     scratch: str

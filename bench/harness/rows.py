@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from .calls import run_echo, run_poll
 from .checks import Result, run_micro
+from .clients import run_client_calls, run_client_memory, run_client_streams
 from .growth import run_growth
 from .measure import Bench
 from .memory import run_idle, run_mcp_sessions, run_session
@@ -37,6 +38,9 @@ ROWS = [
     Row("session", "Memory of a stream session and of a buffered chunk", run_session),
     Row("mcp-sessions", "Memory of an MCP session, idle or listening", run_mcp_sessions),
     Row("growth", "Growth: CPU per unit, from few to many sessions and chunks", run_growth),
+    Row("client-calls", "The client: tools/call echo, 64 calls at once", run_client_calls),
+    Row("client-streams", "The client: 1,000 calls of 50 chunks/s on one thread", run_client_streams),
+    Row("client-memory", "The client: memory of an open call and its connection", run_client_memory),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
 ]
