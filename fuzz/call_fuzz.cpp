@@ -146,8 +146,8 @@ class Client final : public Caller {
     return channel;
   }
   Result<std::shared_ptr<Session>> session() override { return session_; }
-  Result<void> begin_session(const Revision& /*revision*/,
-                             const ClientDescription& /*client*/) override {
+  Result<std::shared_ptr<Session>> begin_session(const Revision& /*revision*/,
+                                                 const ClientDescription& /*client*/) override {
     return fail(-32600, "there is one");
   }
   RetainedCaller keep() override {

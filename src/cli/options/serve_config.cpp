@@ -289,10 +289,10 @@ std::string default_text(const Setting& setting) {
   return out;
 }
 
-void add_options(Subcommand& command, SettingValues& flags, std::optional<std::string_view> section,
-                 bool is_listed) {
+void add_options(Subcommand& command, SettingValues& flags, bool is_listed,
+                 bool (*is_taken)(const Setting& setting)) {
   for (const Setting& setting : serve_settings()) {
-    if (section && section_of(setting) != *section) continue;
+    if (!is_taken(setting)) continue;
     OptionHelp help{.text = std::string(setting.help),
                     .operand = setting.operand,
                     .group = group_name(section_of(setting)),
@@ -343,15 +343,23 @@ std::vector<HostPort> listening_places(const ServeConfig& config) {
 }
 
 void add_serve_options(Subcommand& command, SettingValues& flags) {
-  add_options(command, flags, std::nullopt, true);
+  add_options(command, flags, true, [](const Setting&) { return true; });
 }
 
 void add_unlisted_serve_options(Subcommand& command, SettingValues& flags) {
-  add_options(command, flags, std::nullopt, false);
+  add_options(command, flags, false, [](const Setting&) { return true; });
 }
 
 void add_engine_options(Subcommand& command, SettingValues& flags) {
-  add_options(command, flags, "engine", true);
+  add_options(command, flags, true,
+              [](const Setting& setting) { return section_of(setting) == "engine"; });
+}
+
+void add_listening_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, true, [](const Setting& setting) {
+    const std::string_view section = section_of(setting);
+    return section != "engine" && section != "tasks" && setting.key != "threads";
+  });
 }
 
 std::string print_config(const LoadedConfig& loaded) {

@@ -162,6 +162,8 @@ void add_serve_options(Subcommand& command, SettingValues& flags);
 void add_unlisted_serve_options(Subcommand& command, SettingValues& flags);
 /// Like add_serve_options(), but only the settings of the model.
 void add_engine_options(Subcommand& command, SettingValues& flags);
+/// Like add_serve_options(), but only the settings of a server of one loop without a model.
+void add_listening_options(Subcommand& command, SettingValues& flags);
 
 /// The configuration as a sluice.toml that says where each value came from. API keys are shown as
 /// "<redacted>".

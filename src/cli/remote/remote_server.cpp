@@ -1,6 +1,5 @@
 #include "cli/remote/remote_server.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -9,11 +8,10 @@
 
 #include "cli/login/authorization_flags.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/remote/server_place.hpp"
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/terminal/terminal.hpp"
-#include "client/api/open_link.hpp"
-#include "core/text/text.hpp"
 #include "core/version.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -29,68 +27,17 @@ Result<Duration> duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Headers of the command line go before those of a file.
-void add_headers(NamedValues& headers, NamedValues more) {
-  for (auto& [name, value] : more) {
-    std::erase_if(headers, [&](const auto& one) { return to_lower(one.first) == to_lower(name); });
+/// Throws Error.
+Client connect_at(ServerPlace place, ClientOptions options) {
+  if (auto* const command = std::get_if<ServerCommand>(&place)) {
+    return connect(std::move(*command), std::move(options));
   }
-  std::ranges::move(more, std::back_inserter(headers));
+  auto& listening = std::get<LinkPlace>(place);
+  options.http_transport = listening.http_transport;
+  options.headers = std::move(listening.headers);
+  options.authorization = std::move(listening.authorization);
+  return connect(listening.url, std::move(options));
 }
-
-HttpTransport transport_of(TransportHint hint) {
-  if (hint == TransportHint::http) return HttpTransport::streamable;
-  return hint == TransportHint::sse ? HttpTransport::sse : HttpTransport::any;
-}
-
-/// A mistake of the user. The codes of other errors may be a server's own.
-struct WrongUsage {
-  std::string message;
-};
-
-/// Connects to one kind of place. Throws WrongUsage, and Error as connect().
-struct Connector {
-  ClientOptions options;
-  NamedValues headers;  // of the command line
-
-  void add(NamedValues configured) {
-    add_headers(configured, std::move(headers));
-    if (const auto good = own_headers(configured); !good) {
-      throw WrongUsage(good.error().message);
-    }
-    options.headers = std::move(configured);
-  }
-  /// Uses what `sluice login` has stored, unless a header authorizes the requests. Nobody is asked.
-  void authorize(const Url& server) {
-    const bool has_header = std::ranges::any_of(options.headers, [](const auto& header) {
-      return to_lower(header.first) == "authorization";
-    });
-    if (has_header) return;
-    auto made = stored_authorization(server);
-    if (!made) throw WrongUsage(made.error().message);
-    options.authorization = *std::move(made);
-  }
-  Client operator()(UrlTarget& place) {
-    options.http_transport = transport_of(place.transport);
-    add(std::move(place.headers));
-    authorize(place.url);
-    return connect(place.url.to_string(), std::move(options));
-  }
-  Client operator()(UnixTarget& place) {
-    if (place.http_target.empty()) {
-      if (!headers.empty()) throw WrongUsage("--header: unix: has no HTTP headers");
-      return connect("unix:" + place.path, std::move(options));
-    }
-    add(std::move(place.headers));
-    return connect("http+unix:" + place.path + "#" + place.http_target, std::move(options));
-  }
-  Client operator()(CommandTarget& place) {
-    if (!headers.empty()) throw WrongUsage("--header: a command has no HTTP headers");
-    return connect(ServerCommand{.arguments = std::move(place.arguments),
-                                 .environment = std::move(place.environment),
-                                 .directory = std::move(place.directory)},
-                   std::move(options));
-  }
-};
 
 Result<RemoteServer> open_server(const RemoteWords& words, const RemoteOptions& options,
                                  ClientOptions client) {
@@ -115,14 +62,13 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
     if (*timeout > Duration()) client.connect_timeout = *timeout;
     client.idle_timeout = *timeout;
   }
+  auto place = server_place(std::move(target.place), *std::move(headers));
+  if (!place) return std::unexpected(std::move(place.error()));
+  const bool is_command = std::holds_alternative<ServerCommand>(*place);
   try {
-    Connector connector{.options = std::move(client), .headers = *std::move(headers)};
-    return RemoteServer{.client = std::visit(connector, target.place)};
-  } catch (const WrongUsage& wrong) {
-    return fail(kExitUsage, wrong.message);
+    return RemoteServer{.client = connect_at(*std::move(place), std::move(client))};
   } catch (const Error& error) {
     // A program that is not there is a server that cannot be reached.
-    const bool is_command = std::holds_alternative<CommandTarget>(target.place);
     const bool is_absent = error.code == kTimedOut || (error.code == kBadRequest && is_command);
     return fail(is_absent ? kExitUnreachable : exit_code_of(error), error.message);
   }

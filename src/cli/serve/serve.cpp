@@ -14,6 +14,7 @@
 #include "auth/api_keys.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
+#include "cli/serve/host_options.hpp"
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log/log.hpp"
@@ -30,87 +31,18 @@ namespace {
 /// How often the wait for the model is interrupted to check for a request to stop.
 constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
 
-/// Of settings that have keys.
-std::shared_ptr<Authenticator> authenticator(const ServeConfig::Access& access) {
-  std::vector<std::pair<std::string, std::string>> keys;
-  for (const ApiKey& key : access.api_keys) keys.emplace_back(key.name, key.key);
-  return std::make_shared<ApiKeys>(keys);
-}
-
-/// Null: the settings have no certificate.
-Result<std::shared_ptr<TlsContext>> tls_context(const ServeConfig& config) {
-  if (config.tls_certificate.empty()) return nullptr;
-  return TlsContext::server(config.tls_certificate, config.tls_key);
-}
-
-ServerHostOptions host_options(const ServeConfig& config, const std::shared_ptr<TlsContext>& tls) {
-  ServerHostOptions options;
-  for (const HostPort& place : listening_places(config)) {
-    options.tcp.push_back({.at = place, .tls = tls});
-  }
-  options.unix_path = config.unix_path;
-  options.unix_mode = config.unix_mode;
-  options.end_timeout = config.shutdown_deadline;
-  options.threads = config.threads;
-  options.limits.max_chunks = config.streams.max_chunks;
-  options.limits.max_bytes = config.streams.max_bytes;
-  options.limits.expiry = config.streams.expiry;
-  options.limits.tombstone = config.streams.tombstone;
-  options.limits.retained_bytes = config.streams.retained_bytes;
-  options.limits.stall = config.streams.stall_limit;
-  options.stream_memory = config.streams.max_total_bytes;
-  options.streams_per_client = config.streams.per_client;
-  options.calls_per_client = config.calls.per_client;
-  options.sessions.max_sessions = config.sessions.max;
-  options.sessions.per_client = config.sessions.per_client;
-  options.sessions.expiry = config.sessions.expiry;
-  options.sessions.resume_window = config.sessions.resume_window;
-  const auto milliseconds = [](Duration duration) {
-    return std::chrono::ceil<std::chrono::milliseconds>(duration);
-  };
-  options.tasks = {.max_tasks = config.tasks.max,
-                   .per_client = config.tasks.per_client,
-                   .ttl = milliseconds(config.tasks.ttl),
-                   .max_ttl = milliseconds(config.tasks.max_ttl),
-                   .poll_interval = milliseconds(config.tasks.poll_interval),
-                   .max_result = config.tasks.max_result,
-                   .result_memory = config.tasks.max_total_results};
-  options.max_message = config.http.max_body;
-  options.http.max_header_bytes = config.http.max_header;
-  options.connection_memory = config.http.max_total_buffers;
-  options.http.max_connections = config.http.max_connections;
-  options.http.max_connections_per_client = config.http.max_connections_per_client;
-  options.http.gzip_threshold = config.compression_threshold;
-  options.http.request_timeout = config.http.request_timeout;
-  options.http.idle_timeout = config.http.keep_alive;
-  options.http.output.stall_timeout = config.http.write_stall;
-  options.http.event_keep_alive = config.http.event_keep_alive;
-  if (config.http.event_keep_alive != Duration{}) {
-    options.http.ping_interval = 2 * config.http.event_keep_alive;
-  }
-  if (!config.access.api_keys.empty()) options.access.authenticator = authenticator(config.access);
-  options.access.allowed_origins = config.access.allowed_origins;
-  options.access.allowed_hosts = config.access.allowed_hosts;
-  return options;
-}
-
 /// A model and the server in front of it.
 class RunningServer final : public LocalServer {
  public:
   static Result<std::unique_ptr<RunningServer>> start(const ServeConfig& config) {
-    const Result<std::shared_ptr<TlsContext>> tls = tls_context(config);
-    if (!tls) return fail(kExitUsage, tls.error().message);
-    Result<TrustedProxies> proxies =
-        TrustedProxies::make(config.access.trusted_proxies, config.access.forwarded_field);
-    if (!proxies) return fail(kExitUsage, "access.trusted_proxies: " + proxies.error().message);
+    Result<ServerHostOptions> options = host_options(config);
+    if (!options) return std::unexpected(std::move(options.error()));
     Result<EngineHandle> engine = make_engine(config);
     if (!engine) return std::unexpected(std::move(engine.error()));
 
     std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
-    ServerHostOptions options = host_options(config, *tls);
-    options.access.proxies = *std::move(proxies);
     Result<std::unique_ptr<ServerHost>> host =
-        ServerHost::start(server->served(), std::move(options));
+        ServerHost::start(server->served(), *std::move(options));
     if (!host) return fail(kExitFailure, host.error().message);
     server->host_ = std::move(*host);
     return server;
@@ -237,14 +169,6 @@ void reload(RunningServer& server, const Result<ServeConfig>& next) {
 }
 
 }  // namespace
-
-Result<void> use_log(const ServeConfig::Log& log) {
-  if (!log.file.empty()) {
-    if (Result<void> opened = log_to_file(log.file); !opened) return opened;
-  }
-  set_logging(log.level, log.format, log.file.empty() && Style::of(STDERR_FILENO).coloured());
-  return {};
-}
 
 Result<std::unique_ptr<LocalServer>> LocalServer::start(
     const ServeConfig& config, const std::function<void(const std::string&)>& on_wait) {

@@ -15,10 +15,6 @@ namespace sluice {
 /// stay, and the log says why. Returns the program's exit code.
 int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>& reread);
 
-/// Logs as the settings say, from now on. The error says why the file cannot be used; nothing has
-/// changed then.
-Result<void> use_log(const ServeConfig::Log& log);
-
 /// A server inside this process, with threads of its own. Destroying it stops it.
 class LocalServer {
  public:

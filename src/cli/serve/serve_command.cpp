@@ -10,6 +10,7 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/options/serve_config.hpp"
+#include "cli/serve/host_options.hpp"
 #include "cli/serve/machine.hpp"
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/terminal.hpp"

@@ -434,10 +434,10 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
       on_response(*message);
       break;
     case MessageKind::request:
-      on_request(*message);
+      on_request(*message, only);
       break;
     case MessageKind::notification:
-      on_notification(*message);
+      on_notification(*message, only);
       break;
   }
   return true;
@@ -535,6 +535,7 @@ void ClientSession::on_input_required(Number number, const json::object& result)
           members == nullptr ? nullptr : object_at(*members, "params");
       ServerQuestion& question = questions.emplace_back();
       question.number = ++last_question_;
+      question.request = number;
       if (members != nullptr) question.method = text_at(*members, "method");
       if (params != nullptr) question.params = own_copy(*params);
       if (!can_be_asked(question.method, question.params)) {
@@ -622,7 +623,12 @@ void ClientSession::reply(const RequestId& id, const json::object& members) {
   }
 }
 
-void ClientSession::on_request(const Message& message) {
+ClientSession::Number ClientSession::request_of(const RequestId* reply_to) const {
+  const auto found = reply_to == nullptr ? by_id_.end() : by_id_.find(number_of(*reply_to));
+  return found == by_id_.end() ? 0 : found->second;
+}
+
+void ClientSession::on_request(const Message& message, const RequestId* reply_to) {
   const auto refuse = [this, &message](int code, std::string_view why) {
     reply(message.id, {{"error", {{"code", code}, {"message", why}}}});
   };
@@ -650,12 +656,13 @@ void ClientSession::on_request(const Message& message) {
     self->reply(id, {{"error", std::move(error)}});
   };
   options_.on_question({.number = number,
+                        .request = request_of(reply_to),
                         .method = std::string(message.method),
                         .params = own_copy(params_of(message)),
                         .answer = std::move(answer)});
 }
 
-void ClientSession::on_notification(const Message& message) {
+void ClientSession::on_notification(const Message& message, const RequestId* reply_to) {
   const json::object& params = params_of(message);
   if (message.method == "notifications/cancelled") {
     const json::value* const id = params.if_contains("requestId");
@@ -680,7 +687,11 @@ void ClientSession::on_notification(const Message& message) {
     if (const auto on_progress = request.callbacks.on_progress) on_progress(own_copy(params));
     return;
   }
-  if (const auto told = options_.on_notification) told(message.method, own_copy(params));
+  const auto request = requests_.find(request_of(reply_to));
+  const auto told = request != requests_.end() && request->second.callbacks.on_notification
+                        ? request->second.callbacks.on_notification
+                        : options_.on_notification;
+  if (told) told(message.method, own_copy(params));
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {

@@ -29,7 +29,8 @@ namespace sluice {
 /// Something that the server asks the client for: `method` with `params`, such as
 /// elicitation/create.
 struct ServerQuestion {
-  std::uint64_t number = 0;  // of all questions of the session
+  std::uint64_t number = 0;   // of all questions of the session
+  std::uint64_t request = 0;  // the ClientSession::Number that it belongs to; 0: not known
   std::string method;
   json::object params;
   /// Call once, now or later, on the session's loop. Does nothing if nobody waits any more.
@@ -54,7 +55,7 @@ struct ClientSessionOptions {
   std::function<void(ServerQuestion)> on_question = {};
   /// Is told the number of a question that nobody waits for any more.
   std::function<void(std::uint64_t question)> on_withdrawn = {};
-  /// Is told of notifications that belong to no request.
+  /// Is told of notifications that belong to no request, or to one without `on_notification`.
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
@@ -73,6 +74,8 @@ struct RequestOptions {
 struct RequestCallbacks {
   /// The params of each notifications/progress.
   std::function<void(const json::object& params)> on_progress = {};
+  /// Other notifications that came in the reply to the request, where requests have such.
+  std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.
   std::function<void(Result<json::object>)> on_answer = {};
 };
@@ -171,7 +174,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void end_later(Number number, Error why);
   void tell_cancelled(const Request& request, std::string_view reason);
 
-  /// Takes a message or a batch. If it answers another request than `only`, returns false.
+  /// Takes a message or a batch, which came in the reply to `only` if that is not null. If it
+  /// answers another request, returns false.
   bool take(std::string_view text, const RequestId* only);
   bool take_one(std::string_view text, const RequestId* only);
   void on_response(const Message& message);
@@ -184,9 +188,12 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void withdraw(const Request& request);
   void withdraw_asked();
   void withdraw_later(std::uint64_t question);
-  void on_request(const Message& message);
-  void on_notification(const Message& message);
+  /// `reply_to`: as for take().
+  void on_request(const Message& message, const RequestId* reply_to);
+  void on_notification(const Message& message, const RequestId* reply_to);
   void reply(const RequestId& id, const json::object& members);
+  /// The request in whose reply a message came; 0 if there is none.
+  [[nodiscard]] Number request_of(const RequestId* reply_to) const;
   [[nodiscard]] bool can_be_asked(std::string_view method, const json::object& params) const;
 
   Executor* loop_;

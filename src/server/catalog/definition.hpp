@@ -27,6 +27,7 @@
 
 namespace sluice {
 
+class Forwarder;
 class PendingRequest;
 class WorkerPool;
 
@@ -186,6 +187,8 @@ struct ServerDefinition {
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
   std::vector<Skill> skills = {};  // added by offer_skills()
+  /// Answers in place of all features above; null: they are offered themselves.
+  std::shared_ptr<Forwarder> forwarder = {};
   /// Whether clients may subscribe to changes, which ServerHost::publish() announces.
   bool announces_changes = false;
   /// Whether there are stream methods (docs/streaming.md).

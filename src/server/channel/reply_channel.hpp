@@ -86,9 +86,11 @@ class Caller {
   virtual Result<std::shared_ptr<Session>> session() = 0;
   /// Whether a long answer may be given at once, without ReplyChannel::when_writable().
   [[nodiscard]] virtual bool has_capacity() const { return true; }
-  /// Begins a session for a caller that sent `initialize` with `revision`. Errors: kLimitReached if
-  /// there are too many sessions, -32600 if this caller cannot begin one.
-  virtual Result<void> begin_session(const Revision& revision, const ClientDescription& client) = 0;
+  /// Begins a session for a caller that sent `initialize` with `revision`; null if there are no
+  /// sessions here. Errors: kLimitReached if there are too many sessions, -32600 if this caller
+  /// cannot begin one.
+  virtual Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                         const ClientDescription& client) = 0;
   /// What handlers keep for the connection, if it is one for many messages; null otherwise.
   virtual std::shared_ptr<SessionStorage> storage() { return nullptr; }
   /// The value of a header field of the request, or of the one that has opened its connection.

@@ -40,8 +40,8 @@ class BatchCaller final : public Caller {
     return {};
   }
   Result<std::shared_ptr<Session>> session() override { return session_; }
-  Result<void> begin_session(const Revision& /*revision*/,
-                             const ClientDescription& /*client*/) override {
+  Result<std::shared_ptr<Session>> begin_session(const Revision& /*revision*/,
+                                                 const ClientDescription& /*client*/) override {
     // The client may send no other request before initialize is answered (2025-03-26, Lifecycle).
     return fail(kInvalidRequest, "Invalid Request: initialize must not be part of a batch");
   }

@@ -7,12 +7,14 @@
 
 #include "json/json.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/call_memory.hpp"
 #include "server/calls/long_result.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/dispatch/feature_methods.hpp"
+#include "server/dispatch/forwarder.hpp"
 #include "server/dispatch/listen.hpp"
 #include "server/handlers/tool_run.hpp"
 #include "server/workers/long_messages.hpp"
@@ -122,7 +124,7 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
       return refused;
     }
     if (message.kind == MessageKind::notification) {
-      notification(message, request.session.get());
+      notification(message, request.session);
       return {.kind = Outcome::Kind::accepted};
     }
     request.context = std::move(*context);
@@ -185,20 +187,31 @@ std::optional<RequestId> Dispatcher::cancelled_by(const Message& message) {
   return id == nullptr ? std::nullopt : exact_text(*id, message.text, {"params", "requestId"});
 }
 
-void Dispatcher::notification(const Message& message, Session* session) {
+void Dispatcher::notification(const Message& message, const std::shared_ptr<Session>& session) {
   if (session == nullptr) return;
-  if (const auto id = cancelled_by(message)) session->cancel_call(*id);
+  if (const auto id = cancelled_by(message)) {
+    session->cancel_call(*id);
+  } else if (definition().forwarder != nullptr) {
+    definition().forwarder->notify({message.method, params_of(message), session, *changes_});
+  }
 }
 
 Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,
                             RequestContext context, std::shared_ptr<Session> session,
                             Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
-  if (message.method == "tools/call") {
-    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
-  }
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
+  }
+  if (definition().forwarder != nullptr && message.method != "ping") {
+    return defer(message, nullptr, std::move(context), session, caller, out,
+                 [&](const std::shared_ptr<PendingRequest>& call) {
+                   return definition().forwarder->forward(
+                       {message.method, params_of(message), session, *changes_}, call);
+                 });
+  }
+  if (message.method == "tools/call") {
+    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
   }
   if (tasks_.serves(message.method, revision, caller)) {
     const Result<bool> answered =
@@ -374,11 +387,9 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
     return error(message.id, {kInvalidParams, "Invalid params: capabilities must be an object", {}},
                  nullptr, out);
   }
-  Result<void> begun;
-  if (streams_->draining()) {
-    begun = std::unexpected(StreamService::shutting_down());
-  } else {
-    ClientDescription client;
+  Result<std::shared_ptr<Session>> begun = std::unexpected(StreamService::shutting_down());
+  ClientDescription client;
+  if (!streams_->draining()) {
     if (declared != nullptr) {
       client.capabilities = decode_client_capabilities(declared->get_object(), *revision);
     }
@@ -391,6 +402,16 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   if (!begun) {
     append_error(out, message.id, begun.error());
     return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
+  }
+  if (definition().forwarder != nullptr) {
+    RequestContext context;
+    context.revision = revision;
+    context.capabilities = client.capabilities;
+    return defer(message, nullptr, std::move(context), nullptr, caller, out,
+                 [&](const std::shared_ptr<PendingRequest>& call) {
+                   return definition().forwarder->forward(
+                       {message.method, params_of(message), *begun, *changes_}, call);
+                 });
   }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision->name);
@@ -555,6 +576,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
     return error(message.id, no_memory_for_subscriptions(), &revision, out);
   }
   memory.remove(acknowledgement);
+  describe_sender(context, nullptr, caller);
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller, first_catalog_);
   if (!call) return error(message.id, call.error(), &revision, out);
@@ -565,6 +587,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
                    "text/event-stream"});
     return {.kind = Outcome::Kind::pending};
   }
+  const PendingRequest::Parameters parameters(**call, message.params);
   caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(memory),
                                      std::move(tasks), definition(), *changes_));
   return {.kind = Outcome::Kind::pending};

@@ -91,7 +91,7 @@ class Dispatcher {
   Outcome answer(const Message& message, const MirroredHeaders* headers, UnderstoodRequest request,
                  Caller& caller, std::string& out);
   Outcome stream_method(const Message& message, Caller& caller, std::string& out);
-  void notification(const Message& message, Session* session);
+  void notification(const Message& message, const std::shared_ptr<Session>& session);
   Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
                   std::shared_ptr<Session> session, Caller& caller, std::string& out);
   // These return the members of the result, or a function that answers the request later.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rpc/error_codes.hpp"
+#include "server/dispatch/forwarder.hpp"
 
 namespace sluice {
 namespace {
@@ -103,6 +104,11 @@ class Listening final : public ChangeListener,
     call_->flush();
   }
 
+  /// Hears of what happens elsewhere as long as it listens.
+  void hear(Forwarder& from) {
+    if (self_ != nullptr) source_ = from.listen(filter_, call_, weak_from_this());
+  }
+
   [[nodiscard]] bool wants(const Change& change) const override {
     switch (change.kind) {
       case Change::Kind::tools:
@@ -179,6 +185,7 @@ class Listening final : public ChangeListener,
   std::shared_ptr<Listening> self_;
   MissedChanges missed_;  // while the output was full
   bool writable_ = true;
+  std::shared_ptr<void> source_;  // of changes elsewhere; null: there is none
 };
 
 }  // namespace
@@ -228,6 +235,7 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
   // Added first, so that the client misses nothing that happens after the acknowledgement.
   changes.add(call->executor(), listening);
   listening->start();
+  if (definition.forwarder != nullptr) listening->hear(*definition.forwarder);
   return listening;
 }
 

@@ -195,7 +195,8 @@ class RequestChain::ThroughCaller final : public Caller {
   }
   Result<std::shared_ptr<Session>> session() override { return caller_->session(); }
   [[nodiscard]] bool has_capacity() const override { return caller_->has_capacity(); }
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override {
     return caller_->begin_session(revision, client);
   }
   std::shared_ptr<SessionStorage> storage() override { return caller_->storage(); }

@@ -118,9 +118,10 @@ class RecordingCaller final : public Caller {
     return channels.back();
   }
   Result<std::shared_ptr<Session>> session() override { return agreed; }
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override {
     agreed = std::make_shared<Session>(session_id, principal_.id, revision, client);
-    return {};
+    return agreed;
   }
   RetainedCaller keep() override {
     return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)};

@@ -1,6 +1,6 @@
 // Runs the official conformance suites, the newest one and the one that npm installs by default,
-// against sluice-everything over HTTP, and the newest one's servers against
-// sluice-conformance-client, without network access. The number of checks that pass in each scenario
+// against sluice-everything over HTTP, also through `sluice proxy`, and the newest one's servers
+// against sluice-conformance-client, without network access. The number of checks that pass in each scenario
 // is compared with fixtures/conformance.json, because a suite also reports a scenario as passed if it
 // checked nothing.
 
@@ -10,7 +10,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
-import { clean_environment, program, root, start_everything } from '../lib/server.mjs';
+import {
+  clean_environment,
+  program,
+  root,
+  start_everything,
+  start_proxy,
+} from '../lib/server.mjs';
 
 const kNewest = '@modelcontextprotocol/conformance';
 const kDefault = 'conformance-0.1';
@@ -68,6 +74,21 @@ describe('the conformance suites', () => {
       const { status, output } = await run(suite, 'server', '--url', url, ...args);
       assert.equal(status, 0, output);
       assert.deepEqual(passed(output), golden[name]);
+    });
+  }
+
+  // The suite's clients of both eras, and a server of both, which the proxy speaks to in one.
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    test(`pass through a proxy to a server of ${revision}`, { timeout: 2 * kDeadline }, async (t) => {
+      const proxy = await start_proxy(t, ['--revision', revision, url]);
+      for (const name of ['2025-11-25', '2026-07-28']) {
+        const { status, output } = await run(
+          kNewest,
+          ...['server', '--url', `http://localhost:${proxy.port}/mcp`, '--requirements', name],
+        );
+        assert.equal(status, 0, output);
+        assert.deepEqual(passed(output), golden[`${name} by proxy`] ?? golden[name]);
+      }
     });
   }
 

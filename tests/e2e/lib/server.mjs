@@ -235,6 +235,11 @@ export function start_everything(t) {
   return launch(t, everything, ['--listen', '127.0.0.1:0']);
 }
 
+// Starts `sluice proxy` with these words on its own port, as start_everything() does.
+export function start_proxy(t, words, options) {
+  return launch(t, program, ['proxy', '--listen', '127.0.0.1:0', ...words], options);
+}
+
 async function launch(t, command, args, { env = {}, cwd, stderr = 'pipe' } = {}) {
   const child = spawn(command, args, {
     cwd: cwd ?? root,

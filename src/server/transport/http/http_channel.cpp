@@ -31,6 +31,8 @@ void HttpChannel::cancel() {
 }
 
 void HttpChannel::may_take_long() {
+  // The head of a stream would leave before the session is named.
+  if (in_session_ != nullptr && !in_session_->id.empty()) return;
   // Without a word about events, the client may parse the reply as JSON, as plain `fetch` does.
   if (stream_ == Acceptance::by_name && format_ == Format::events) exchange_->stream_if_silent();
 }

@@ -52,12 +52,12 @@ class RetainedHttpCaller final : public Caller,
     return channel_;
   }
   Result<std::shared_ptr<Session>> session() override { return nullptr; }
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
-    const Result<std::shared_ptr<Session>> begun =
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override {
+    Result<std::shared_ptr<Session>> begun =
         begin_session_of(*service_, principal_.id, revision, client);
-    if (!begun) return std::unexpected(begun.error());
-    if (*begun != nullptr) channel_->set_session_id((*begun)->id());
-    return {};
+    if (begun && *begun != nullptr) channel_->set_session_id((*begun)->id());
+    return begun;
   }
   [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
     return single_field(head_.get(), name);
@@ -102,6 +102,7 @@ class HttpCaller final : public Caller {
         return std::unexpected(std::move(added.error()));
       }
     }
+    if (begun_ != nullptr) channel->set_session_id(begun_->id());
     channel_ = channel;
     return channel;
   }
@@ -114,12 +115,12 @@ class HttpCaller final : public Caller {
     return session_;
   }
 
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override {
     Result<std::shared_ptr<Session>> begun =
         begin_session_of(*service_, principal().id, revision, client);
-    if (!begun) return std::unexpected(std::move(begun.error()));
-    begun_ = std::move(*begun);
-    return {};
+    begun_ = begun.value_or(nullptr);
+    return begun;
   }
 
   [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
@@ -408,7 +409,8 @@ void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePt
       return;
     }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
-    if (const Session* session = caller.begun()) {
+    const Session* const session = caller.begun();
+    if (session != nullptr && outcome.kind == Outcome::Kind::answered) {
       exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});
       return;
     }

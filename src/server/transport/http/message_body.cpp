@@ -268,8 +268,8 @@ Result<std::shared_ptr<Session>> MessageBody::session() {
   return session;
 }
 
-Result<void> MessageBody::begin_session(const Revision& /*revision*/,
-                                        const ClientDescription& /*client*/) {
+Result<std::shared_ptr<Session>> MessageBody::begin_session(const Revision& /*revision*/,
+                                                            const ClientDescription& /*client*/) {
   return fail(
       kInvalidRequest,
       "Invalid Request: send initialize in a POST of its own, whose reply names the session");

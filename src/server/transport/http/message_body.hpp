@@ -62,7 +62,8 @@ class MessageBody final : public BodyHandler,
   [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override;
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override;
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override;
   [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
     return single_field(head_.get(), name);
   }

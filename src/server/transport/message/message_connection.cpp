@@ -439,8 +439,8 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
   return channel;
 }
 
-Result<void> MessageConnection::begin_session(const Revision& revision,
-                                              const ClientDescription& client) {
+Result<std::shared_ptr<Session>> MessageConnection::begin_session(const Revision& revision,
+                                                                  const ClientDescription& client) {
   // What is under way speaks to the client in this session, and hears its answers there.
   if (agreed_ != nullptr && (!was_quiet_ || agreed_->has_tasks())) {
     return fail(kInvalidRequest,
@@ -457,7 +457,7 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
       });
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   agreement_ = agreement;
-  return {};
+  return agreed_;
 }
 
 std::shared_ptr<SessionStorage> MessageConnection::storage() {

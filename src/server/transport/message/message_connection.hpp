@@ -86,7 +86,8 @@ class MessageConnection final : public Caller,
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   [[nodiscard]] bool has_capacity() const override { return !blocked_; }
-  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override;
+  Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
+                                                 const ClientDescription& client) override;
   std::shared_ptr<SessionStorage> storage() override;
   [[nodiscard]] std::optional<std::string> field(std::string_view name) const override;
   bool serve(const Message& message, Caller& asker, std::string& out) override;

@@ -1,0 +1,106 @@
+#include "cli/proxy/proxy_targets.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/options/exit_code.hpp"
+#include "cli/targets/named_values.hpp"
+#include "cli/targets/process_targets.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "net/loop/event_loop.hpp"
+#include "proxy/names.hpp"
+
+namespace sluice {
+namespace {
+
+/// What the log calls the server. A URL's query and a command's arguments may be secret.
+std::string label_of(const Target& target) {
+  if (!target.name.empty()) return target.name;
+  if (const auto* const url = std::get_if<UrlTarget>(&target.place)) {
+    const std::string text = url->url.to_string();
+    return text.substr(0, text.find('?'));
+  }
+  if (const auto* const socket = std::get_if<UnixTarget>(&target.place)) {
+    return "unix:" + socket->path;
+  }
+  return std::get<CommandTarget>(target.place).arguments.front();
+}
+
+Result<UpstreamOptions> upstream_of(const NamedTarget& named, const NamedValues& headers) {
+  auto target = find_target(named.target);
+  if (!target) return std::unexpected(std::move(target.error()));
+  for (const std::string& warning : target->warnings) complain(warning);
+  UpstreamOptions upstream{.prefix = named.name.empty() ? prefix_of(target->name) : named.name,
+                           .label = named.name.empty() ? label_of(*target) : named.name,
+                           .open_link = {}};
+  if (target->startup_timeout) upstream.connect_timeout = *target->startup_timeout;
+  auto place = server_place(std::move(target->place), headers);
+  if (!place) return std::unexpected(std::move(place.error()));
+  upstream.open_link = [place = *std::move(place)](Executor& loop) {
+    // The loops of a server in this program are all of this kind.
+    auto& events = static_cast<EventLoop&>(loop);
+    return std::visit([&events](const auto& one) { return open_link(events, one); }, place);
+  };
+  return upstream;
+}
+
+}  // namespace
+
+Result<std::vector<NamedTarget>> named_targets(const ProxyTargets& targets) {
+  std::vector<NamedTarget> out;
+  bool has_command = false;
+  for (const std::string& word : targets.words) {
+    const auto sign = word.find('=');
+    const bool is_named = sign != std::string::npos && is_prefix(word.substr(0, sign));
+    NamedTarget& named = out.emplace_back();
+    if (!is_named) {
+      named.target.word = word;
+      continue;
+    }
+    named.name = word.substr(0, sign);
+    named.target.word = word.substr(sign + 1);
+    if (!named.target.word.empty()) continue;
+    if (targets.command.empty() || std::exchange(has_command, true)) {
+      return fail(kExitUsage, word + ": give a target behind it, or a command behind --");
+    }
+    named.target.command = targets.command;
+  }
+  if (!targets.command.empty() && !has_command) {
+    out.push_back({.name = {}, .target = {.word = {}, .command = targets.command}});
+  }
+  if (out.empty()) out.emplace_back();  // parse_target() says what a target is
+  return out;
+}
+
+Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
+                                                  Duration idle_timeout) {
+  const auto named = named_targets(targets);
+  if (!named) return std::unexpected(named.error());
+  auto headers = split_named_values(targets.headers, ':', "--header \"Name: value\"");
+  if (!headers) return std::unexpected(std::move(headers.error()));
+  if (!headers->empty() && named->size() > 1) {
+    return fail(kExitUsage,
+                "--header: with several servers, say in a configuration file which of them gets it "
+                "(sluice mcp add)");
+  }
+  std::vector<UpstreamOptions> out;
+  for (const NamedTarget& each : *named) {
+    auto upstream = upstream_of(each, *headers);
+    if (!upstream) return std::unexpected(std::move(upstream.error()));
+    upstream->revision = targets.revision;
+    upstream->idle_timeout = idle_timeout;
+    if (named->size() == 1) {
+      upstream->prefix.clear();
+    } else if (upstream->prefix.empty()) {
+      return fail(kExitUsage, upstream->label +
+                                  ": with several servers, each needs a name: give NAME=TARGET, or "
+                                  "NAME= for the command behind --");
+    } else if (std::ranges::find(out, upstream->prefix, &UpstreamOptions::prefix) != out.end()) {
+      return fail(kExitUsage, upstream->prefix + ": two servers have this name; give NAME=TARGET");
+    }
+    out.push_back(*std::move(upstream));
+  }
+  return out;
+}
+
+}  // namespace sluice

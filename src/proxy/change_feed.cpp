@@ -1,0 +1,103 @@
+#include "proxy/change_feed.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+
+ChangeFeed::~ChangeFeed() {
+  if (timer_ != 0) loop_->cancel(timer_);
+}
+
+void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
+  if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  session_ = std::move(session);
+  backoff_.reset();
+  listening_ = 0;
+  ++round_;
+  told_.clear();
+  told_lists_ = false;
+  tell();
+}
+
+void ChangeFeed::want(bool lists, Uris uris) {
+  lists_ = lists;
+  uris_ = std::move(uris);
+  tell();
+}
+
+void ChangeFeed::tell() {
+  if (session_ == nullptr) return;
+  if (session_->server().revision->era == Era::modern) {
+    if (told_lists_ == lists_ && told_ == uris_) return;
+    if (timer_ != 0) return;  // which listens soon
+    listen();
+  } else {
+    subscribe();
+  }
+}
+
+void ChangeFeed::subscribe() {
+  const auto ask = [this](const char* method, const std::string& uri) {
+    session_->begin(
+        method, {{"uri", uri}}, {}, {.on_answer = [uri](const Result<json::object>& answer) {
+          if (answer) return;
+          log_debug(
+              "a subscription has failed",
+              {{"uri", std::string_view(uri)}, {"why", std::string_view(answer.error().message)}});
+        }});
+  };
+  for (const std::string& uri : uris_) {
+    if (!told_.contains(uri)) ask("resources/subscribe", uri);
+  }
+  for (const std::string& uri : told_) {
+    if (!uris_.contains(uri)) ask("resources/unsubscribe", uri);
+  }
+  told_ = uris_;
+}
+
+void ChangeFeed::listen() {
+  told_lists_ = lists_;
+  told_ = uris_;
+  const ClientSession::Number before = std::exchange(listening_, 0);
+  const std::uint64_t round = ++round_;
+  json::object filter;
+  const json::object* const capabilities = object_at(session_->server().about, "capabilities");
+  for (const auto& [feature, member] :
+       {std::pair("tools", "toolsListChanged"), std::pair("prompts", "promptsListChanged"),
+        std::pair("resources", "resourcesListChanged")}) {
+    if (lists_ && capabilities != nullptr && capabilities->contains(feature)) filter[member] = true;
+  }
+  if (!uris_.empty()) {
+    json::array& uris = (filter["resourceSubscriptions"] = json::array()).get_array();
+    for (const std::string& uri : uris_) uris.emplace_back(uri);
+  }
+  if (!filter.empty()) {
+    listening_ = session_->begin(
+        "subscriptions/listen", {{"notifications", std::move(filter)}}, {.idle_timeout = {}},
+        {.on_answer = [weak = weak_from_this(), round](const Result<json::object>& answer) {
+          if (const auto self = weak.lock()) self->on_ended(round, answer);
+        }});
+  }
+  // Only now, so that nothing is missed in between.
+  if (before != 0) session_->cancel(before);
+}
+
+void ChangeFeed::on_ended(std::uint64_t round, const Result<json::object>& answer) {
+  if (round != round_) return;
+  listening_ = 0;
+  if (!answer && answer.error().code == kMethodNotFound) return;
+  timer_ = loop_->schedule_at(loop_->clock().now() + backoff_.next().value_or(Duration()),
+                              [weak = weak_from_this()] {
+                                const auto self = weak.lock();
+                                if (self == nullptr) return;
+                                self->timer_ = 0;
+                                if (self->session_ != nullptr) self->listen();
+                              });
+}
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+#include "proxy/client_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice {
+
+ClientPool::~ClientPool() {
+  if (timer_ != 0) loop_->cancel(timer_);
+}
+
+Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal,
+                                                      const ClientIdentity& identity) {
+  if (in_use_ >= kMaxClients) {
+    return fail(kBusy, "The proxy has " + std::to_string(kMaxClients) +
+                           " requests without a session under way; try again later");
+  }
+  const std::string owner = principal.isolated || shares_principals_ ? principal.id : std::string();
+  std::shared_ptr<ProxyClient> client;
+  const auto fits = [&](const Idle& each) {
+    const bool is_free = !each.client->has_state() || (!owner.empty() && each.principal == owner);
+    return is_free && each.client->identity() == identity;
+  };
+  // The newest, so that the others can go.
+  const auto found = std::find_if(idle_.rbegin(), idle_.rend(), fits);
+  if (found != idle_.rend()) {
+    client = std::move(found->client);
+    idle_.erase(std::next(found).base());
+  } else {
+    client = make_(identity);
+  }
+  ++in_use_;
+  ProxyClient* const lent = client.get();
+  return std::shared_ptr<ProxyClient>(
+      lent, [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
+        if (const auto self = weak.lock()) self->give_back(std::move(client), std::move(owner));
+      });
+}
+
+void ClientPool::give_back(std::shared_ptr<ProxyClient> client, std::string principal) {
+  --in_use_;
+  client->refuse_questions();
+  if (client->has_state() && principal.empty()) return;
+  idle_.push_back({std::move(client), std::move(principal), loop_->clock().now()});
+  if (idle_.size() > kMaxIdle) idle_.erase(idle_.begin());
+  if (timer_ == 0) sweep();
+}
+
+/// Ends those that have waited too long.
+void ClientPool::sweep() {
+  const TimePoint now = loop_->clock().now();
+  std::erase_if(idle_, [now](const Idle& each) { return each.since + kIdleTime <= now; });
+  timer_ = 0;
+  if (idle_.empty()) return;
+  timer_ = loop_->schedule_at(idle_.front().since + kIdleTime, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->sweep();
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,239 @@
+#include "proxy/forwarded_call.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "json/members.hpp"
+#include "protocol/error_codes.hpp"
+#include "protocol/input_rounds.hpp"
+#include "proxy/names.hpp"
+#include "proxy/translation.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// A number of a progress notification; nothing if there is none.
+std::optional<double> number_at(const json::object& params, std::string_view name) {
+  const json::value* const value = params.if_contains(name);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->to_number<double>();
+}
+
+/// Whether an error says that there is no such resource, in either era.
+bool is_unknown_resource(const Error& error) {
+  if (error.code == kResourceNotFound) return true;
+  if (error.code != kInvalidParams) return false;
+  const Result<json::value> data = parse_json(error.data);
+  return data && data->is_object() && data->get_object().contains("uri");
+}
+
+}  // namespace
+
+ForwardedCall::ForwardedCall(std::shared_ptr<ProxyClient> client, std::size_t index,
+                             std::string method, ParkedCalls& parked)
+    : client_(std::move(client)), index_(index), method_(std::move(method)), parked_(&parked) {}
+
+ForwardedCall::~ForwardedCall() {
+  detach();
+}
+
+std::string ForwardedCall::key_of(PendingRequest& call) {
+  return call.principal().id + "\n" + call.idempotency_key();
+}
+
+void ForwardedCall::attach(const std::shared_ptr<PendingRequest>& call) {
+  call_ = call;
+  call_->set_producer(this);
+}
+
+void ForwardedCall::detach() {
+  const auto call = std::exchange(call_, nullptr);
+  if (call != nullptr && !call->over()) call->set_producer(nullptr);
+}
+
+void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequest>& call,
+                          const std::shared_ptr<Session>& session) {
+  attach(call);
+  client_session_ = session;
+  has_session_ = session != nullptr;
+  params_ = std::move(params);
+  this->session().when_open(
+      [self = shared_from_this()](const Result<void>& outcome) { self->on_open(outcome); });
+}
+
+std::optional<LoggingLevel> ForwardedCall::wanted_level() const {
+  if (!has_session_) return call_->context().logging_level;
+  const auto session = client_session_.lock();
+  return session == nullptr ? std::nullopt : std::optional(session->logging_level());
+}
+
+void ForwardedCall::on_open(const Result<void>& outcome) {
+  if (call_ == nullptr) return;  // cancelled
+  if (!outcome) return deliver(std::unexpected(outcome.error()));
+  const std::optional<LoggingLevel> level = wanted_level();
+  if (level && !has_session_) session().set_level(*level);
+  number_ = session().begin(method_, params_for(*session().server().revision, params_, level),
+                            shared_from_this());
+  params_ = {};
+}
+
+void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {
+  attach(call);
+  if (answer_) return deliver(*std::exchange(answer_, std::nullopt));
+  ask_all();
+}
+
+void ForwardedCall::give_up() {
+  is_given_up_ = true;
+  detach();
+  questions_.clear();
+  if (number_ != 0) session().cancel(std::exchange(number_, 0));
+}
+
+void ForwardedCall::on_cancel() {
+  // The end of a round is no cancellation.
+  if (is_asking_) return;
+  const auto keep = shared_from_this();
+  give_up();
+}
+
+// --- before the answer --------------------------------------------------------------------------
+
+void ForwardedCall::on_progress(const json::object& params) {
+  if (call_ == nullptr) return;
+  const auto keep = call_;
+  keep->progress(number_at(params, "progress").value_or(0), number_at(params, "total"),
+                 text_at(params, "message"));
+}
+
+void ForwardedCall::on_notification(std::string_view method, const json::object& params) {
+  if (call_ == nullptr) return;
+  if (method == "notifications/message") {
+    const std::optional<LoggingLevel> least = wanted_level();
+    const auto level = parse_logging_level(text_at(params, "level"));
+    if (!least || !level || *level < *least) return;
+  }
+  const auto keep = call_;
+  json::object told(params, json::storage_ptr());
+  keep->notify(method, to_json(told));
+}
+
+bool ForwardedCall::can_ask() const {
+  return has_session_ || may_require_input(method_);
+}
+
+void ForwardedCall::on_question(ServerQuestion question) {
+  const std::uint64_t number = question.number;
+  questions_.emplace(number, Question{.request = {.key = "q" + std::to_string(number),
+                                                  .method = std::move(question.method),
+                                                  .params = std::move(question.params)},
+                                      .answer = std::move(question.answer),
+                                      .withdraw = {}});
+  if (has_session_) return ask_one(number);
+  // All questions of one turn are asked in one round.
+  if (std::exchange(asks_later_, true)) return;
+  client_->loop().post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->asks_later_ = false;
+    self->ask_all();
+  });
+}
+
+void ForwardedCall::ask_one(std::uint64_t number) {
+  if (call_ == nullptr) return;
+  const auto keep = shared_from_this();
+  const std::shared_ptr<PendingRequest> call = call_;
+  PendingRequest::Withdraw withdraw =
+      call->ask({questions_.at(number).request},
+                [weak = weak_from_this(), number](Result<std::vector<json::value>> said) {
+                  const auto self = weak.lock();
+                  if (self == nullptr) return;
+                  self->on_said(number, said ? Result<json::value>(std::move(said->front()))
+                                             : std::unexpected(std::move(said.error())));
+                });
+  if (call->over()) return give_up();  // it could not be asked, which has ended the call
+  const auto found = questions_.find(number);
+  if (found != questions_.end()) found->second.withdraw = std::move(withdraw);
+}
+
+void ForwardedCall::ask_all() {
+  if (call_ == nullptr || questions_.empty()) return;
+  std::vector<InputRequest> requests;
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, question] : questions_) {
+    numbers.push_back(number);
+    requests.push_back(question.request);
+  }
+  const auto keep = shared_from_this();
+  const std::shared_ptr<PendingRequest> call = call_;
+  const auto give = [this, numbers](Result<std::vector<json::value>> said) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      on_said(numbers[i],
+              said ? Result<json::value>(std::move((*said)[i])) : std::unexpected(said.error()));
+    }
+  };
+  if (parked_->is_full()) {
+    return give(fail(kLimitReached, "Too many calls wait for their clients' answers"));
+  }
+  const std::string key = key_of(*call);
+  is_asking_ = true;
+  call->ask(std::move(requests), give);
+  is_asking_ = false;
+  if (!call->over()) return;
+  call_ = nullptr;
+  if (!is_given_up_) parked_->add(key, shared_from_this());
+}
+
+void ForwardedCall::on_said(std::uint64_t number, Result<json::value> said) {
+  const auto found = questions_.find(number);
+  if (found == questions_.end()) return;
+  Answer answer = std::move(found->second.answer);
+  questions_.erase(found);
+  if (!said) return answer(std::unexpected(std::move(said.error())));
+  if (!said->is_object()) return answer(fail(kInternalError, "The client's answer is no object"));
+  answer(json::object(said->get_object(), json::storage_ptr()));
+}
+
+void ForwardedCall::on_withdrawn(std::uint64_t question) {
+  const auto found = questions_.find(question);
+  if (found == questions_.end()) return;
+  PendingRequest::Withdraw withdraw = std::move(found->second.withdraw);
+  questions_.erase(found);
+  if (withdraw) withdraw();
+}
+
+// --- the answer ---------------------------------------------------------------------------------
+
+void ForwardedCall::on_answer(Result<json::object> answer) {
+  const auto keep = shared_from_this();
+  number_ = 0;
+  questions_.clear();
+  if (is_given_up_) return;
+  if (call_ == nullptr) {
+    answer_ = std::move(answer);
+  } else {
+    deliver(std::move(answer));
+  }
+}
+
+void ForwardedCall::deliver(Result<json::object> answer) {
+  const std::shared_ptr<PendingRequest> call = call_;
+  detach();
+  const Revision& revision = *call->context().revision;
+  if (!answer) {
+    Error error = std::move(answer.error());
+    if (method_ == "resources/read" && is_unknown_resource(error)) {
+      error.code = revision.unknown_resource;
+    }
+    return call->fail(error);
+  }
+  add_prefix(session().upstream().options().prefix, method_, *answer);
+  make_result_for(revision, method_, session().server().about, *answer);
+  std::string response;
+  append_result(response, call->id(), to_json(*answer));
+  call->answer_with(std::move(response));
+}
+
+}  // namespace sluice

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proxy/parked_calls.hpp"
+#include "proxy/proxy_client.hpp"
+#include "server/calls/pending_request.hpp"
+
+namespace sluice {
+
+/// One request of a client on its way to one server, and the answer on its way back, with what
+/// comes before it: progress, log messages, and questions to the client. A client of 2026-07-28 is
+/// asked in rounds. The server knows nothing of these: its call stays open meanwhile, and the
+/// client's next request goes on with it. Belongs to its loop; owned by shared pointers.
+class ForwardedCall final : public UpstreamCall,
+                            public StreamProducer,
+                            public std::enable_shared_from_this<ForwardedCall> {
+ public:
+  /// Of `client`, to its part `index`.
+  ForwardedCall(std::shared_ptr<ProxyClient> client, std::size_t index, std::string method,
+                ParkedCalls& parked);
+  ~ForwardedCall() override;
+  ForwardedCall(const ForwardedCall&) = delete;
+  ForwardedCall& operator=(const ForwardedCall&) = delete;
+
+  /// Begins. `params` name what is the server's own without a prefix. `session` is the client's, or
+  /// null.
+  void start(json::object params, const std::shared_ptr<PendingRequest>& call,
+             const std::shared_ptr<Session>& session);
+  /// Goes on with the next round of the request.
+  void resume(const std::shared_ptr<PendingRequest>& call);
+  /// The client does not come back. Tells the server.
+  void give_up();
+
+  // UpstreamCall
+  void on_progress(const json::object& params) override;
+  void on_notification(std::string_view method, const json::object& params) override;
+  [[nodiscard]] bool can_ask() const override;
+  void on_question(ServerQuestion question) override;
+  void on_withdrawn(std::uint64_t question) override;
+  void on_answer(Result<json::object> answer) override;
+
+  // StreamProducer
+  void on_writable() override {}
+  void on_cancel() override;
+
+  /// Under which the call is parked between the rounds of `call`.
+  static std::string key_of(PendingRequest& call);
+
+ private:
+  using Answer = UniqueFunction<void(Result<json::object>)>;
+  struct Question {
+    InputRequest request;
+    Answer answer;
+    PendingRequest::Withdraw withdraw;
+  };
+
+  [[nodiscard]] UpstreamSession& session() const { return client_->part(index_); }
+  [[nodiscard]] std::optional<LoggingLevel> wanted_level() const;
+  void attach(const std::shared_ptr<PendingRequest>& call);
+  void detach();
+  void on_open(const Result<void>& outcome);
+  void ask_one(std::uint64_t number);
+  void ask_all();
+  void on_said(std::uint64_t number, Result<json::value> said);
+  void deliver(Result<json::object> answer);
+
+  std::shared_ptr<ProxyClient> client_;
+  std::size_t index_;
+  std::string method_;
+  ParkedCalls* parked_;
+  std::shared_ptr<PendingRequest> call_;  // null between rounds, and at the end
+  std::weak_ptr<Session> client_session_;
+  bool has_session_ = false;
+  json::object params_;       // until it is sent
+  std::uint64_t number_ = 0;  // of the request to the server; 0: it is not sent
+  std::map<std::uint64_t, Question> questions_;
+  bool asks_later_ = false;
+  bool is_asking_ = false;
+  bool is_given_up_ = false;
+  std::optional<Result<json::object>> answer_;  // that came between rounds
+};
+
+}  // namespace sluice

@@ -1,0 +1,351 @@
+#include "proxy/proxy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/version.hpp"
+#include "json/members.hpp"
+#include "protocol/client_capabilities.hpp"
+#include "protocol/negotiation.hpp"
+#include "proxy/forwarded_call.hpp"
+#include "proxy/gathering.hpp"
+#include "proxy/merging.hpp"
+#include "proxy/names.hpp"
+#include "proxy/translation.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/sessions/session_storage.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kClientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+
+/// Methods of one era only.
+constexpr std::array<std::string_view, 4> kLegacyMethods = {
+    "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"};
+
+bool has_method(const Revision& revision, std::string_view method) {
+  if (method == "server/discover") return revision.era == Era::modern;
+  return revision.era == Era::legacy ||
+         std::ranges::find(kLegacyMethods, method) == kLegacyMethods.end();
+}
+
+/// What a session or a connection keeps.
+struct Slot {
+  std::shared_ptr<ProxyClient> client;
+};
+
+Slot& slot_in(SessionStorage& storage) {
+  static const char kType = 0;
+  return *std::static_pointer_cast<Slot>(
+      storage.value(&kType, []() -> std::shared_ptr<void> { return std::make_shared<Slot>(); }));
+}
+
+ClientIdentity identity_of(const json::object* info, const json::object* capabilities) {
+  ClientIdentity identity{.info = {.name = "sluice proxy", .version = std::string(kVersion)}};
+  if (info != nullptr) identity.info = decode_client_info(*info);
+  if (capabilities != nullptr) identity.capabilities = without_tasks(*capabilities);
+  return identity;
+}
+
+/// Of a request that says who sends it.
+ClientIdentity identity_in(const json::object& params) {
+  const json::object* const meta = object_at(params, "_meta");
+  if (meta == nullptr) return identity_of(nullptr, nullptr);
+  return identity_of(object_at(*meta, kClientInfoKey), object_at(*meta, kClientCapabilitiesKey));
+}
+
+/// The proxy's own description.
+const json::object& own_about() {
+  static const json::object kAbout{
+      {"serverInfo", {{"name", "sluice proxy"}, {"version", kVersion}}}};
+  return kAbout;
+}
+
+/// What a client is told about the servers.
+json::object description_for(const Revision& revision, const json::object& about,
+                             const json::object& info_of) {
+  json::object out;
+  const json::object* const info = server_info_in(info_of);
+  if (revision.era == Era::legacy) {
+    out["protocolVersion"] = revision.name;
+    out["serverInfo"] = info != nullptr ? *info : *server_info_in(own_about());
+  } else {
+    out["supportedVersions"] = parse_json(revisions_json()).value();
+  }
+  const json::object* const capabilities = object_at(about, "capabilities");
+  out["capabilities"] = capabilities == nullptr ? json::object() : without_tasks(*capabilities);
+  if (const json::value* const text = about.if_contains("instructions"))
+    out["instructions"] = *text;
+  make_result_for(revision, "server/discover", info != nullptr ? info_of : own_about(), out);
+  return out;
+}
+
+void answer(PendingRequest& call, json::object result) {
+  make_result_for(*call.context().revision, {}, own_about(), result);
+  std::string response;
+  append_result(response, call.id(), to_json(result));
+  call.answer_with(std::move(response));
+}
+
+std::unexpected<Error> unknown(std::string_view method, const json::object& params,
+                               const Revision& revision) {
+  if (method.starts_with("resources/")) {
+    const std::string_view uri = text_at(params, "uri");
+    return fail(revision.unknown_resource, "Resource not found: " + std::string(uri),
+                to_json(json::object{{"uri", uri}}));
+  }
+  if (method == "tools/call" || method == "prompts/get") {
+    return fail(kInvalidParams,
+                std::string(method == "tools/call" ? "Unknown tool: " : "Unknown prompt: ") +
+                    std::string(text_at(params, "name")));
+  }
+  if (method == "completion/complete") {
+    return fail(kInvalidParams, "Invalid params: ref names nothing that is listed here");
+  }
+  return fail(kMethodNotFound, "Method not found: " + std::string(method));
+}
+
+}  // namespace
+
+Proxy::Proxy(ProxyOptions options) : shares_principals_(options.shares_principals) {
+  for (UpstreamOptions& each : options.upstreams) {
+    upstreams_.push_back(std::make_shared<Upstream>(std::move(each)));
+  }
+}
+
+Proxy::~Proxy() = default;
+
+// --- clients ------------------------------------------------------------------------------------
+
+void Proxy::begin_on(Executor& loop) {
+  if (loop_ != nullptr) return;
+  loop_ = &loop;
+  parked_.emplace(loop);
+  pool_ = std::make_shared<ClientPool>(
+      loop, [this](const ClientIdentity& identity) { return make_client(identity); },
+      shares_principals_);
+}
+
+std::shared_ptr<ProxyClient> Proxy::make_client(ClientIdentity identity) {
+  auto client = std::make_shared<ProxyClient>(*loop_, upstreams_, std::move(identity));
+  if (clients_.size() >= sweep_at_) {
+    std::erase_if(clients_, [](const auto& each) { return each.expired(); });
+    sweep_at_ = std::max<std::size_t>(64, 2 * clients_.size());
+  }
+  clients_.push_back(client);
+  return client;
+}
+
+Result<std::shared_ptr<ProxyClient>> Proxy::client_of(const std::shared_ptr<Session>& session,
+                                                      const json::object& params,
+                                                      PendingRequest& call) {
+  if (session != nullptr) {
+    std::shared_ptr<ProxyClient>& client = slot_in(session->storage()).client;
+    if (client == nullptr) client = make_client(identity_of(nullptr, nullptr));
+    return client;
+  }
+  ClientIdentity identity = identity_in(params);
+  const auto& sender = call.context().sender;
+  if (sender == nullptr || sender->storage == nullptr) {
+    return pool_->take(call.principal(), identity);
+  }
+  std::shared_ptr<ProxyClient>& client = slot_in(*sender->storage).client;
+  if (client == nullptr || client->identity() != identity)
+    client = make_client(std::move(identity));
+  return client;
+}
+
+void Proxy::close(std::function<void()> done) {
+  is_closed_ = true;
+  if (loop_ == nullptr) return done();
+  parked_->clear();
+  auto left = std::make_shared<std::size_t>(1);
+  const auto one_less = [left, done = std::move(done)] {
+    if (--*left == 0) done();
+  };
+  for (const auto& weak : std::exchange(clients_, {})) {
+    const auto client = weak.lock();
+    if (client == nullptr) continue;
+    ++*left;
+    // Kept until its sessions have ended.
+    client->close([client, one_less] { one_less(); });
+  }
+  // Nothing of it may outlive the loop.
+  pool_ = nullptr;
+  loop_->post(one_less);
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+Result<void> Proxy::forward(const ForwardedMessage& message,
+                            const std::shared_ptr<PendingRequest>& call) {
+  if (is_closed_) return fail(kBusy, "The proxy is shutting down");
+  begin_on(call->executor());
+  const Revision& revision = *call->context().revision;
+  const std::string method(message.method);
+  if (!has_method(revision, method)) return unknown({}, {}, revision);
+  if (revision.era == Era::modern && message.params.contains("requestState")) {
+    const auto parked = parked_->take(ForwardedCall::key_of(*call));
+    if (parked == nullptr) {
+      return fail(kInvalidParams,
+                  "Invalid params: the call that requestState belongs to is not open any more; "
+                  "make it again without");
+    }
+    parked->resume(call);
+    return {};
+  }
+  if (method == "initialize" && message.session != nullptr) {
+    slot_in(message.session->storage()).client = make_client(identity_of(
+        object_at(message.params, "clientInfo"), object_at(message.params, "capabilities")));
+  }
+  auto taken = client_of(message.session, message.params, *call);
+  if (!taken) return std::unexpected(std::move(taken.error()));
+  std::shared_ptr<ProxyClient> client = std::move(*taken);
+  if (method == "initialize" || method == "server/discover") {
+    describe(message, std::move(client), call);
+    return {};
+  }
+  if (method == "logging/setLevel") return set_level(message, *client, *call);
+  if (upstreams_.size() > 1 && !list_of(method).empty()) {
+    return list(message, std::move(client), call);
+  }
+  json::object params(message.params, json::storage_ptr());
+  const Result<std::size_t> index = route(method, params, revision);
+  if (!index) return std::unexpected(index.error());
+  if (method == "resources/subscribe" || method == "resources/unsubscribe") {
+    return subscribe(message, std::move(client), *index, std::move(params), call);
+  }
+  std::make_shared<ForwardedCall>(std::move(client), *index, method, *parked_)
+      ->start(std::move(params), call, message.session);
+  return {};
+}
+
+Result<std::size_t> Proxy::route(std::string_view method, json::object& params,
+                                 const Revision& revision) const {
+  if (upstreams_.size() == 1) return 0;
+  const std::string prefix = take_prefix(method, params);
+  for (std::size_t i = 0; i < upstreams_.size(); ++i) {
+    if (!prefix.empty() && upstreams_[i]->options().prefix == prefix) return i;
+  }
+  return unknown(method, params, revision);
+}
+
+void Proxy::describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                     const std::shared_ptr<PendingRequest>& call) {
+  if (message.session != nullptr) client->serve(message.session, message.changes);
+  const auto merge = [&revision = *call->context().revision,
+                      is_one = upstreams_.size() == 1](const std::vector<PartAnswer>& answers) {
+    return is_one ? description_for(revision, answers.front().answer, answers.front().answer)
+                  : description_for(revision, merge_descriptions(answers), own_about());
+  };
+  std::make_shared<Gathering>(std::move(client), call, std::string(message.method), merge)
+      ->describe();
+}
+
+Result<void> Proxy::list(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                         const std::shared_ptr<PendingRequest>& call) {
+  std::optional<std::map<std::string, std::string>> cursors;
+  if (const json::value* const cursor = message.params.if_contains("cursor")) {
+    auto read = cursors_in(cursor->is_string() ? std::string_view(cursor->get_string()) : "");
+    if (!read) return std::unexpected(std::move(read.error()));
+    cursors = *std::move(read);
+  }
+  const std::string method(message.method);
+  const auto params = [&](std::size_t index) -> std::optional<json::object> {
+    json::object own(message.params, json::storage_ptr());
+    if (!cursors) return own;
+    const auto found = cursors->find(upstreams_[index]->options().prefix);
+    if (found == cursors->end()) return std::nullopt;
+    own["cursor"] = found->second;
+    return own;
+  };
+  const auto merge = [method,
+                      &revision = *call->context().revision](std::vector<PartAnswer> pages) {
+    json::object page = merge_pages(method, std::move(pages));
+    make_result_for(revision, method, own_about(), page);
+    return page;
+  };
+  std::make_shared<Gathering>(std::move(client), call, method, merge)->list(params);
+  return {};
+}
+
+Result<void> Proxy::set_level(const ForwardedMessage& message, ProxyClient& client,
+                              PendingRequest& call) {
+  const auto level = parse_logging_level(text_at(message.params, "level"));
+  if (!level) return fail(kInvalidParams, "Invalid params: level is not a level of log messages");
+  if (message.session != nullptr) message.session->set_logging_level(*level);
+  for (std::size_t i = 0; i < client.size(); ++i) client.part(i).set_level(*level);
+  answer(call, {});
+  return {};
+}
+
+Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                              std::size_t index, json::object params,
+                              const std::shared_ptr<PendingRequest>& call) {
+  if (message.session == nullptr) {
+    return fail(kInvalidRequest,
+                "Invalid Request: subscriptions need a session, and this request has none");
+  }
+  const std::string shown(text_at(message.params, "uri"));
+  const std::string uri(text_at(params, "uri"));
+  if (uri.empty()) return fail(kInvalidParams, "Invalid params: uri must be a string");
+  if (message.method == "resources/unsubscribe") {
+    message.session->unsubscribe(shown);
+    client->unsubscribe(index, uri);
+    answer(*call, {});
+    return {};
+  }
+  if (Result<void> kept = message.session->subscribe(shown, call->memory()); !kept) return kept;
+  UpstreamSession& part = client->part(index);
+  part.when_open([client = std::move(client), index, uri, params = std::move(params), call,
+                  session = message.session, &parked = *parked_](const Result<void>& outcome) {
+    if (call->over()) return;
+    if (!outcome) return call->fail(outcome.error());
+    const bool is_legacy = client->part(index).server().revision->era == Era::legacy;
+    if (is_legacy) client->part(index).feed().adopt(uri);
+    client->subscribe(index, uri);
+    if (!is_legacy) return answer(*call, {});
+    // The server says whether there is such a resource.
+    std::make_shared<ForwardedCall>(client, index, "resources/subscribe", parked)
+        ->start(params, call, session);
+  });
+  return {};
+}
+
+std::shared_ptr<void> Proxy::listen(const SubscriptionFilter& filter,
+                                    const std::shared_ptr<PendingRequest>& call,
+                                    std::weak_ptr<ChangeListener> listener) {
+  if (is_closed_ || call->params() == nullptr) return nullptr;
+  begin_on(call->executor());
+  auto client = client_of(nullptr, *call->params(), *call);
+  if (!client) return nullptr;
+  // The client is lent as long as it hears of changes.
+  struct Source {
+    std::shared_ptr<ProxyClient> client;
+    std::shared_ptr<void> listening;
+  };
+  std::shared_ptr<void> listening = (*client)->listen(filter, std::move(listener));
+  return std::make_shared<Source>(*std::move(client), std::move(listening));
+}
+
+void Proxy::notify(const ForwardedMessage& message) {
+  // Each session with a server begins by itself, and cancels and reports progress by itself.
+  static constexpr std::array<std::string_view, 2> kOwn = {"notifications/initialized",
+                                                           "notifications/progress"};
+  const bool is_own = std::ranges::find(kOwn, message.method) != kOwn.end();
+  const auto client = slot_in(message.session->storage()).client;
+  if (client == nullptr || is_own) return;
+  for (std::size_t i = 0; i < client->size(); ++i) {
+    UpstreamSession& part = client->part(i);
+    if (part.is_open() && part.server().revision->era == Era::legacy) {
+      part.notify(message.method, message.params);
+    }
+  }
+}
+
+}  // namespace sluice

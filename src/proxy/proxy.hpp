@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "proxy/client_pool.hpp"
+#include "proxy/parked_calls.hpp"
+#include "proxy/proxy_client.hpp"
+#include "proxy/upstream.hpp"
+#include "server/dispatch/forwarder.hpp"
+
+namespace sluice {
+
+struct ProxyOptions {
+  /// The servers. With several, each has a prefix of its own (names.hpp); the only one needs none.
+  std::vector<UpstreamOptions> upstreams;
+  /// Whether callers of one principal are one client even if the principal is not isolated.
+  bool shares_principals = false;
+};
+
+/// Other servers as the features of this one. Each client has its own sessions with them: for the
+/// time of its session or its connection, or for one request if it has neither (ClientPool). The
+/// server in front speaks to clients of every era, and a ClientSession to the servers, so that
+/// neither side knows what the other speaks. All of it is on one loop, that of the first request:
+/// the server must have no other. Owned by shared pointers.
+class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy> {
+ public:
+  explicit Proxy(ProxyOptions options);
+  ~Proxy() override;
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  Result<void> forward(const ForwardedMessage& message,
+                       const std::shared_ptr<PendingRequest>& call) override;
+  std::shared_ptr<void> listen(const SubscriptionFilter& filter,
+                               const std::shared_ptr<PendingRequest>& call,
+                               std::weak_ptr<ChangeListener> listener) override;
+  void notify(const ForwardedMessage& message) override;
+
+  /// Ends all sessions with the servers in their orderly way; call on the loop. `done` is called
+  /// once, now or within seconds. Refuses whatever follows.
+  void close(std::function<void()> done);
+
+ private:
+  void begin_on(Executor& loop);
+  std::shared_ptr<ProxyClient> make_client(ClientIdentity identity);
+  Result<std::shared_ptr<ProxyClient>> client_of(const std::shared_ptr<Session>& session,
+                                                 const json::object& params, PendingRequest& call);
+  void describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                const std::shared_ptr<PendingRequest>& call);
+  Result<void> list(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                    const std::shared_ptr<PendingRequest>& call);
+  Result<void> set_level(const ForwardedMessage& message, ProxyClient& client,
+                         PendingRequest& call);
+  Result<void> subscribe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
+                         std::size_t index, json::object params,
+                         const std::shared_ptr<PendingRequest>& call);
+  /// The index of the server that `params` name, whose prefix is taken out.
+  Result<std::size_t> route(std::string_view method, json::object& params,
+                            const Revision& revision) const;
+
+  std::vector<std::shared_ptr<Upstream>> upstreams_;
+  const bool shares_principals_;
+  Executor* loop_ = nullptr;           // null before the first request, as is the pool
+  std::optional<ParkedCalls> parked_;  // set with it
+  std::vector<std::weak_ptr<ProxyClient>> clients_;  // some may be gone
+  std::size_t sweep_at_ = 64;  // the number of them at which those are dropped
+  std::shared_ptr<ClientPool> pool_;
+  bool is_closed_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,110 @@
+#include "proxy/translation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "json/members.hpp"
+#include "protocol/negotiation.hpp"
+#include "protocol/task.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kOwnPrefix = "io.modelcontextprotocol/";
+constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
+
+/// Results that say how long they stay true (2026-07-28, Caching).
+constexpr std::array<std::string_view, 6> kCacheable = {
+    "server/discover", "tools/list",     "prompts/list",
+    "resources/list",  "resources/read", "resources/templates/list"};
+
+/// Before 2026-07-28, structured content is an object, and clients refuse a list with another
+/// schema.
+void drop_structured_values(std::string_view method, json::object& result) {
+  if (method == "tools/call") {
+    const json::value* const content = result.if_contains("structuredContent");
+    if (content != nullptr && !content->is_object()) result.erase("structuredContent");
+  }
+  json::value* const tools = method == "tools/list" ? result.if_contains("tools") : nullptr;
+  if (tools == nullptr || !tools->is_array()) return;
+  for (json::value& tool : tools->get_array()) {
+    json::object* const members = tool.if_object();
+    const json::object* const schema =
+        members == nullptr ? nullptr : object_at(*members, "outputSchema");
+    if (members != nullptr && (schema == nullptr || text_at(*schema, "type") != "object")) {
+      members->erase("outputSchema");
+    }
+  }
+}
+
+}  // namespace
+
+json::object params_for(const Revision& revision, const json::object& params,
+                        std::optional<LoggingLevel> level) {
+  json::object out(params, json::storage_ptr());
+  out.erase("inputResponses");
+  out.erase("requestState");
+  json::value* const given = out.if_contains("_meta");
+  json::object meta;
+  if (given != nullptr && given->is_object()) {
+    for (const auto& [key, value] : given->get_object()) {
+      const std::string_view name = key;
+      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta[key] = value;
+    }
+  }
+  if (level && revision.era == Era::modern) meta[kLogLevelKey] = to_string(*level);
+  if (meta.empty()) {
+    out.erase("_meta");
+  } else {
+    out["_meta"] = std::move(meta);
+  }
+  return out;
+}
+
+const json::object* server_info_in(const json::object& about) {
+  if (const json::object* const info = object_at(about, "serverInfo")) return info;
+  const json::object* const meta = object_at(about, "_meta");
+  return meta == nullptr ? nullptr : object_at(*meta, kServerInfoKey);
+}
+
+void make_result_for(const Revision& revision, std::string_view method, const json::object& about,
+                     json::object& result) {
+  if (revision.result_type) {
+    if (!result.contains("resultType")) result["resultType"] = "complete";
+  } else {
+    result.erase("resultType");
+  }
+  if (!revision.cache_hints) {
+    result.erase("ttlMs");
+    result.erase("cacheScope");
+  } else if (std::ranges::find(kCacheable, method) != kCacheable.end()) {
+    if (!result.contains("ttlMs")) result["ttlMs"] = 0;
+    if (!result.contains("cacheScope")) result["cacheScope"] = "private";
+  }
+  json::object* const meta = result.contains("_meta") ? result.at("_meta").if_object() : nullptr;
+  if (!revision.server_info_in_meta) {
+    if (meta != nullptr && meta->erase(kServerInfoKey) > 0 && meta->empty()) result.erase("_meta");
+  } else if (const json::object* const info = server_info_in(about);
+             info != nullptr && (meta == nullptr || !meta->contains(kServerInfoKey))) {
+    if (meta == nullptr) {
+      result["_meta"] = json::object{{kServerInfoKey, *info}};
+    } else {
+      (*meta)[kServerInfoKey] = *info;
+    }
+  }
+  if (!revision.structured_values) drop_structured_values(method, result);
+}
+
+json::object without_tasks(const json::object& capabilities) {
+  json::object out(capabilities, json::storage_ptr());
+  out.erase("tasks");
+  if (json::value* const extensions = out.if_contains("extensions");
+      extensions != nullptr && extensions->is_object()) {
+    extensions->get_object().erase(kTasksExtension);
+  }
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "client/session/client_session.hpp"
+#include "json/json.hpp"
+#include "protocol/logging_level.hpp"
+#include "protocol/revision.hpp"
+
+namespace sluice {
+
+// What differs between the messages of a proxy's client and those of the server behind it. All
+// other members pass unchanged, known or not.
+
+/// The params of a request for a server that speaks `revision`: a copy without what the client's
+/// own connection needed, such as its progress token and the state of its rounds. `level`: the log
+/// messages that the client wants; a modern server reads that in each request.
+json::object params_for(const Revision& revision, const json::object& params,
+                        std::optional<LoggingLevel> level);
+
+/// The result of `method` for a client that speaks `revision`. `about` is the server's own
+/// description, from which a modern client learns whose result it is.
+void make_result_for(const Revision& revision, std::string_view method, const json::object& about,
+                     json::object& result);
+
+/// The `serverInfo` in a result of `initialize` or `server/discover`; null if there is none.
+const json::object* server_info_in(const json::object& about);
+
+/// What a proxy passes on of the capabilities of either side: all but tasks.
+json::object without_tasks(const json::object& capabilities);
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#include "proxy/upstream.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+
+std::optional<Error> Upstream::resting(TimePoint now) const {
+  if (now >= rests_until_) return std::nullopt;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(rests_until_ - now).count();
+  Error error = explained(failure_);
+  error.message += "; it is tried again in " + std::to_string(seconds) + " s";
+  return error;
+}
+
+const std::string& Upstream::revision() const {
+  return options_.revision.empty() ? spoken_ : options_.revision;
+}
+
+void Upstream::on_connected(const Revision& revision) {
+  backoff_.reset();
+  rests_until_ = {};
+  spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
+}
+
+void Upstream::on_unreachable(const Error& why, TimePoint now) {
+  failure_ = why;
+  rests_until_ = now + backoff_.next().value_or(Duration());
+  // It may have been replaced by one that speaks something else.
+  spoken_.clear();
+  log_error("a server behind the proxy cannot be reached",
+            {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
+}
+
+void Upstream::on_lost(const Error& why) const {
+  log_error("a server behind the proxy has gone; the next request starts anew with it",
+            {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
+}
+
+Error Upstream::explained(const Error& why) const {
+  // JSON-RPC errors are below zero. The layers below have the codes of HTTP.
+  if (why.code < 0) return why;
+  return {kInternalError, "The server " + options_.label + ": " + why.message, why.data};
+}
+
+}  // namespace sluice

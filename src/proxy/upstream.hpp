@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/backoff.hpp"
+#include "client/session/server_link.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+
+namespace sluice {
+
+struct UpstreamOptions {
+  std::string prefix = {};  // see names.hpp; empty for the only server
+  std::string label;        // what errors and the log call the server; no secrets
+  /// Makes a new way to it for the proxy's loop, which is that of its server.
+  std::function<Result<std::unique_ptr<ServerLink>>(Executor& loop)> open_link;
+  std::string revision = {};  // the one to speak; empty: what it speaks
+  Duration connect_timeout = std::chrono::seconds(30);
+  /// With a request unanswered and silent for so long, it is asked whether it still lives; 0:
+  /// never.
+  Duration idle_timeout = std::chrono::minutes(5);
+};
+
+/// A server behind a proxy: the way to it, and how it has fared with all clients. One that cannot
+/// be reached is left alone for a while, so that its clients do not start it again and again.
+/// Belongs to its loop.
+class Upstream {
+ public:
+  explicit Upstream(UpstreamOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const UpstreamOptions& options() const { return options_; }
+  /// Why it is not tried at present, or nothing.
+  [[nodiscard]] std::optional<Error> resting(TimePoint now) const;
+  /// The revision to ask for: the configured one, or the legacy one that it spoke last time, so
+  /// that it is not probed again.
+  [[nodiscard]] const std::string& revision() const;
+
+  void on_connected(const Revision& revision);
+  /// A session could not be opened. Logs it.
+  void on_unreachable(const Error& why, TimePoint now);
+  /// An open session is lost. Logs it. The next request opens another at once.
+  void on_lost(const Error& why) const;
+  /// An Error of the way to the server, rather than of the server, as an answer to a client.
+  [[nodiscard]] Error explained(const Error& why) const;
+
+ private:
+  UpstreamOptions options_;
+  std::string spoken_;  // the legacy revision that it spoke last
+  Backoff backoff_{{.first = std::chrono::seconds(1),
+                    .longest = std::chrono::seconds(30),
+                    .attempts = UINT32_MAX}};
+  TimePoint rests_until_{};
+  Error failure_;  // the last one
+};
+
+}  // namespace sluice

@@ -1,0 +1,334 @@
+#include "proxy/upstream_session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ranges>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// How long a server may take to say that it still lives.
+constexpr Duration kLifeSign = std::chrono::seconds(30);
+
+std::optional<Change> change_of(std::string_view method, const json::object& params) {
+  static constexpr std::array<std::pair<std::string_view, Change::Kind>, 3> kListChanges = {
+      {{"notifications/tools/list_changed", Change::Kind::tools},
+       {"notifications/prompts/list_changed", Change::Kind::prompts},
+       {"notifications/resources/list_changed", Change::Kind::resources}}};
+  for (const auto& [name, kind] : kListChanges) {
+    if (method == name) return Change{.kind = kind};
+  }
+  if (method == "notifications/resources/updated") {
+    return Change{.kind = Change::Kind::resource, .subject = std::string(text_at(params, "uri"))};
+  }
+  if (method == "notifications/elicitation/complete") {
+    return Change{.kind = Change::Kind::elicitation,
+                  .subject = std::string(text_at(params, "elicitationId"))};
+  }
+  return std::nullopt;
+}
+
+bool has_capability(const ServerDescription& server, std::string_view name) {
+  const json::object* const capabilities = object_at(server.about, "capabilities");
+  return capabilities != nullptr && capabilities->contains(name);
+}
+
+/// Ends a session that nobody uses any more, and keeps it until its link has ended.
+void end_session(Executor& loop, std::shared_ptr<ClientSession> session,
+                 std::function<void()> done) {
+  ClientSession& closing = *session;
+  closing.close([&loop, session = std::move(session), done = std::move(done)]() mutable {
+    loop.post([session = std::move(session), done = std::move(done)]() mutable {
+      session.reset();
+      if (done) done();
+    });
+  });
+}
+
+}  // namespace
+
+UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream,
+                                 const ClientIdentity& client, UpstreamListener& listener)
+    : loop_(&loop),
+      upstream_(std::move(upstream)),
+      client_{client.info, json::object(client.capabilities, json::storage_ptr())},
+      listener_(&listener),
+      feed_(std::make_shared<ChangeFeed>(loop)) {}
+
+UpstreamSession::~UpstreamSession() {
+  if (timer_ != 0) loop_->cancel(timer_);
+  feed_->attach(nullptr);
+  if (session_ != nullptr) end_session(*loop_, std::move(session_), {});
+}
+
+void UpstreamSession::close(std::function<void()> done) {
+  if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  feed_->attach(nullptr);
+  const auto requests = std::exchange(requests_, {});
+  const auto opening = std::exchange(opening_, {});
+  const auto waiting = std::exchange(waiting_, {});
+  if (session_ == nullptr) return loop_->post(std::move(done));
+  end_session(*loop_, std::move(session_), std::move(done));
+}
+
+// --- opening and losing it ----------------------------------------------------------------------
+
+void UpstreamSession::when_open(Opened then) {
+  if (is_open()) return then({});
+  opening_.push_back(std::move(then));
+  if (opening_.size() == 1) connect();
+}
+
+ClientSessionOptions UpstreamSession::session_options() {
+  ClientSessionOptions options{.info = client_.info,
+                               .capabilities = client_.capabilities,
+                               .revision = upstream_->revision(),
+                               .connect_timeout = upstream_->options().connect_timeout};
+  const auto weak = weak_from_this();
+  options.on_question = [weak](ServerQuestion question) {
+    if (const auto self = weak.lock()) self->offer(std::move(question));
+  };
+  options.on_withdrawn = [weak](std::uint64_t question) {
+    if (const auto self = weak.lock()) self->on_withdrawn(question);
+  };
+  options.on_notification = [weak](std::string_view method, const json::object& params) {
+    if (const auto self = weak.lock()) self->on_notification(method, params);
+  };
+  options.on_renewed = [weak] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->session_ == nullptr) return;
+    log_warning("a server behind the proxy had forgotten its session; there is a new one",
+                {{"server", std::string_view(self->upstream_->options().label)}});
+    self->send_level();
+    self->feed_->attach(self->session_);
+    self->listener_->on_renewed();
+  };
+  options.on_lost = [weak](const Error& why) {
+    if (const auto self = weak.lock()) self->on_lost(why);
+  };
+  return options;
+}
+
+void UpstreamSession::connect() {
+  const auto refuse_later = [this](const Error& why) {
+    loop_->post([weak = weak_from_this(), why] {
+      if (const auto self = weak.lock()) self->opened(std::unexpected(why));
+    });
+  };
+  if (const auto resting = upstream_->resting(loop_->clock().now())) return refuse_later(*resting);
+  Result<std::unique_ptr<ServerLink>> link = upstream_->options().open_link(*loop_);
+  if (!link) {
+    upstream_->on_unreachable(link.error(), loop_->clock().now());
+    return refuse_later(upstream_->explained(link.error()));
+  }
+  session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
+  session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
+    if (const auto self = weak.lock()) self->on_connected(server);
+  });
+}
+
+void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
+  if (session_ == nullptr) return;
+  if (!server) {
+    upstream_->on_unreachable(server.error(), loop_->clock().now());
+    end_session(*loop_, std::move(session_), {});
+    return opened(std::unexpected(upstream_->explained(server.error())));
+  }
+  upstream_->on_connected(*server->revision);
+  const bool is_another = server_.revision != nullptr;
+  server_ = {server->revision, json::object(server->about, json::storage_ptr())};
+  if (server_.revision->era == Era::legacy) has_state_ = true;
+  heard();
+  send_level();
+  feed_->attach(session_);
+  if (is_another) listener_->on_renewed();
+  opened({});
+}
+
+void UpstreamSession::opened(const Result<void>& outcome) {
+  const auto keep = shared_from_this();
+  for (const Opened& then : std::exchange(opening_, {})) then(outcome);
+}
+
+void UpstreamSession::on_lost(const Error& why) {
+  if (session_ == nullptr) return;
+  const auto keep = shared_from_this();
+  upstream_->on_lost(why);
+  waiting_.clear();
+  feed_->attach(nullptr);
+  end_session(*loop_, std::move(session_), {});
+  // The link's own end has answered those that were sent before.
+  for (auto& [number, request] : std::exchange(requests_, {})) {
+    request.call->on_answer(std::unexpected(upstream_->explained(why)));
+  }
+}
+
+void UpstreamSession::set_level(LoggingLevel level) {
+  level_ = level;
+  if (is_open()) send_level();
+}
+
+void UpstreamSession::send_level() {
+  if (!level_ || server_.revision->era != Era::legacy || !has_capability(server_, "logging"))
+    return;
+  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {}, {});
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
+                                     std::shared_ptr<UpstreamCall> call) {
+  const std::uint64_t number = ++last_number_;
+  const auto weak = weak_from_this();
+  const auto tell = [weak, number](const auto& what) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->heard();
+    const auto found = self->requests_.find(number);
+    if (found == self->requests_.end()) return;
+    const std::shared_ptr<UpstreamCall> to = found->second.call;
+    what(*to);
+  };
+  const ClientSession::Number sent =
+      session_->begin(method, std::move(params), {.idle_timeout = {}},
+                      {.on_progress =
+                           [tell](const json::object& said) {
+                             tell([&said](UpstreamCall& to) { to.on_progress(said); });
+                           },
+                       .on_notification =
+                           [tell](std::string_view said, const json::object& with) {
+                             tell([&](UpstreamCall& to) { to.on_notification(said, with); });
+                           },
+                       .on_answer =
+                           [weak, number](Result<json::object> answer) {
+                             if (const auto self = weak.lock())
+                               self->on_answer(number, std::move(answer));
+                           }});
+  if (requests_.empty()) heard();
+  requests_.emplace(number, Request{sent, std::move(call)});
+  watch();
+  if (!waiting_.empty()) {
+    loop_->post([weak] {
+      if (const auto self = weak.lock()) self->offer_waiting();
+    });
+  }
+  return number;
+}
+
+void UpstreamSession::cancel(std::uint64_t number) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  const Request request = std::move(found->second);
+  requests_.erase(found);
+  if (session_ != nullptr) session_->cancel(request.number);
+}
+
+void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
+  const Request request = std::move(found->second);
+  requests_.erase(found);
+  if (answer) heard();
+  if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
+  request.call->on_answer(std::move(answer));
+}
+
+void UpstreamSession::notify(std::string_view method, const json::object& params) {
+  if (!is_open()) return;
+  const Result<void> sent = session_->notify(method, json::object(params, json::storage_ptr()));
+  if (!sent) log_debug("a notification could not be sent", {{"why", sent.error().message}});
+}
+
+// --- what the server says -----------------------------------------------------------------------
+
+std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) const {
+  for (const auto& [number, request] : requests_ | std::views::reverse) {
+    if (!that_can_ask || request.call->can_ask()) return request.call;
+  }
+  return nullptr;
+}
+
+void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
+  heard();
+  if (method == "notifications/subscriptions/acknowledged") return;
+  if (const std::optional<Change> change = change_of(method, params)) {
+    return listener_->on_change(*change);
+  }
+  // Where messages do not say which request they belong to, the newest is the likeliest.
+  const auto call = newest_call(false);
+  if (call != nullptr) return call->on_notification(method, params);
+  listener_->on_notification(method, params);
+}
+
+void UpstreamSession::offer(ServerQuestion question) {
+  heard();
+  for (const auto& [number, request] : requests_) {
+    if (question.request == 0 || request.number != question.request) continue;
+    const std::shared_ptr<UpstreamCall> call = request.call;
+    return call->on_question(std::move(question));
+  }
+  if (const auto call = newest_call(true)) return call->on_question(std::move(question));
+  if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
+}
+
+void UpstreamSession::offer_waiting() {
+  for (ServerQuestion& question : std::exchange(waiting_, {})) offer(std::move(question));
+}
+
+void UpstreamSession::refuse_questions() {
+  for (ServerQuestion& question : std::exchange(waiting_, {})) {
+    question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
+  }
+}
+
+void UpstreamSession::on_withdrawn(std::uint64_t question) {
+  std::erase_if(waiting_, [question](const auto& each) { return each.number == question; });
+  std::vector<std::shared_ptr<UpstreamCall>> calls;
+  for (const auto& [number, request] : requests_) calls.push_back(request.call);
+  for (const auto& call : calls) call->on_withdrawn(question);
+  listener_->on_withdrawn(question);
+}
+
+// --- silence ------------------------------------------------------------------------------------
+
+void UpstreamSession::heard() {
+  heard_ = loop_->clock().now();
+}
+
+void UpstreamSession::watch() {
+  const Duration most = upstream_->options().idle_timeout;
+  if (timer_ != 0 || most <= Duration() || requests_.empty()) return;
+  timer_ = loop_->schedule_at(heard_ + most, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->timer_ = 0;
+    if (!self->requests_.empty() && self->session_ != nullptr) self->on_silence();
+  });
+}
+
+void UpstreamSession::on_silence() {
+  if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
+  if (std::exchange(is_probing_, true)) return;
+  const bool is_legacy = server_.revision->era == Era::legacy;
+  session_->begin(
+      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign},
+      {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        self->is_probing_ = false;
+        if (!answer && answer.error().code == kTimedOut) {
+          return self->on_lost(
+              {kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
+        }
+        self->heard();
+        self->watch();
+      }});
+}
+
+}  // namespace sluice

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/session/client_session.hpp"
+#include "core/executor.hpp"
+#include "protocol/logging_level.hpp"
+#include "proxy/change_feed.hpp"
+#include "proxy/upstream.hpp"
+#include "server/sessions/change.hpp"
+
+namespace sluice {
+
+/// Who a client is, as a server behind the proxy is told.
+struct ClientIdentity {
+  ClientInfo info = {};
+  json::object capabilities = {};
+
+  friend bool operator==(const ClientIdentity& a, const ClientIdentity& b) {
+    return a.info == b.info && a.capabilities == b.capabilities;
+  }
+};
+
+/// A client's request that a server has not answered yet.
+class UpstreamCall {
+ public:
+  virtual ~UpstreamCall() = default;
+  virtual void on_progress(const json::object& params) = 0;
+  virtual void on_notification(std::string_view method, const json::object& params) = 0;
+  /// Whether the client can be asked something in the course of this call.
+  [[nodiscard]] virtual bool can_ask() const = 0;
+  virtual void on_question(ServerQuestion question) = 0;
+  /// Nobody waits for the answer to this question any more, if it was asked of this call.
+  virtual void on_withdrawn(std::uint64_t question) = 0;
+  /// Called once, last.
+  virtual void on_answer(Result<json::object> answer) = 0;
+};
+
+/// What a server says that belongs to no request. It must not destroy the session.
+class UpstreamListener {
+ public:
+  virtual ~UpstreamListener() = default;
+  virtual void on_change(const Change& change) = 0;
+  virtual void on_notification(std::string_view method, const json::object& params) = 0;
+  /// Asks the client outside of all calls. Returns false if that is not possible now.
+  virtual bool on_question(ServerQuestion& question) = 0;
+  /// As of an UpstreamCall.
+  virtual void on_withdrawn(std::uint64_t question) = 0;
+  /// There is a new session with the server, which knows nothing of the one before.
+  virtual void on_renewed() = 0;
+};
+
+/// One client's session with one server behind the proxy. It is opened when it is needed, and again
+/// after it was lost. A server that is silent for too long while it has something to answer is
+/// asked whether it still lives; if it does not say so either, it is given up, and a child process
+/// ends with that. Except for when_open(), callbacks never run within a call to this. Belongs to
+/// its loop; owned by shared pointers.
+class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession> {
+ public:
+  /// `listener` outlives this.
+  UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, const ClientIdentity& client,
+                  UpstreamListener& listener);
+  /// Ends the session in its orderly way.
+  ~UpstreamSession();
+  UpstreamSession(const UpstreamSession&) = delete;
+  UpstreamSession& operator=(const UpstreamSession&) = delete;
+
+  [[nodiscard]] Upstream& upstream() const { return *upstream_; }
+  /// Opens the session if it is not open. `then` is called once, later. Errors: why it cannot be
+  /// opened, as an answer to the client.
+  using Opened = std::function<void(const Result<void>&)>;
+  void when_open(Opened then);
+  [[nodiscard]] bool is_open() const { return session_ != nullptr && opening_.empty(); }
+  /// Of the last time that it was open.
+  [[nodiscard]] const ServerDescription& server() const { return server_; }
+  /// Whether the server may keep something for this client beyond its requests.
+  [[nodiscard]] bool has_state() const { return has_state_; }
+
+  /// Sends a request; only while the session is open. Returns a number that identifies the request.
+  std::uint64_t begin(const std::string& method, json::object params,
+                      std::shared_ptr<UpstreamCall> call);
+  /// Nobody waits for the answer any more. Tells the server.
+  void cancel(std::uint64_t number);
+  void notify(std::string_view method, const json::object& params);
+  /// Only for legacy servers; kept for sessions that follow.
+  void set_level(LoggingLevel level);
+  [[nodiscard]] ChangeFeed& feed() { return *feed_; }
+  /// Refuses the questions that nobody has been asked. For the end of a lease.
+  void refuse_questions();
+  [[nodiscard]] bool is_idle() const { return requests_.empty(); }
+  /// Drops everything and ends the session. `done` is called once, later. Nothing else may be
+  /// called afterwards.
+  void close(std::function<void()> done);
+
+ private:
+  struct Request {
+    ClientSession::Number number;
+    std::shared_ptr<UpstreamCall> call;
+  };
+
+  [[nodiscard]] ClientSessionOptions session_options();
+  void connect();
+  void on_connected(const Result<ServerDescription>& server);
+  void on_lost(const Error& why);
+  void opened(const Result<void>& outcome);
+  void send_level();
+
+  void on_answer(std::uint64_t number, Result<json::object> answer);
+  void on_notification(std::string_view method, const json::object& params);
+  void offer(ServerQuestion question);
+  void offer_waiting();
+  void on_withdrawn(std::uint64_t question);
+  [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(bool that_can_ask) const;
+
+  void heard();
+  void watch();
+  void on_silence();
+
+  Executor* loop_;
+  std::shared_ptr<Upstream> upstream_;
+  ClientIdentity client_;
+  UpstreamListener* listener_;
+  std::shared_ptr<ClientSession> session_;  // null: it is closed
+  std::vector<Opened> opening_;
+  ServerDescription server_;
+  bool has_state_ = false;
+  std::map<std::uint64_t, Request> requests_;
+  std::uint64_t last_number_ = 0;
+  std::vector<ServerQuestion> waiting_;  // that could not be asked yet
+  std::optional<LoggingLevel> level_;
+  std::shared_ptr<ChangeFeed> feed_;
+  TimePoint heard_{};  // the server, last
+  Executor::TimerId timer_ = 0;
+  bool is_probing_ = false;
+};
+
+}  // namespace sluice
