@@ -33,7 +33,7 @@ Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal
   ProxyClient* const lent = client.get();
   return std::shared_ptr<ProxyClient>(
       lent, [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
-        if (const auto self = weak.lock()) self->give_back(std::move(client), std::move(owner));
+        if (const auto self = weak.lock()) self->give_back(std::move(client), owner);
       });
 }
 

@@ -121,14 +121,15 @@ int serve_proxy(const ServeConfig& config, ProxyOptions options) {
   }
   static_cast<void>(signals.wait());
   bool hurries = false;
-  host.shutdown(config.shutdown_deadline, [&] {
+  const auto hurry = [&] {
     hurries = hurries || signals.take() == SignalRequest::end;
     return hurries || !serves_others;
+  };
+  host.shutdown(config.shutdown_deadline, hurry, [&host, &proxy] {
+    const auto ended = std::make_shared<std::promise<void>>();
+    host.loops().loop(0).post([proxy, ended] { proxy->close([ended] { ended->set_value(); }); });
+    ended->get_future().wait_for(kEndTime);
   });
-  // The servers end in their orderly way while the loop still runs.
-  const auto ended = std::make_shared<std::promise<void>>();
-  host.loops().loop(0).post([proxy, ended] { proxy->close([ended] { ended->set_value(); }); });
-  ended->get_future().wait_for(kEndTime);
   return kExitOk;
 }
 

@@ -29,8 +29,8 @@ Result<Duration> duration_of(double seconds) {
 
 /// Throws Error.
 Client connect_at(ServerPlace place, ClientOptions options) {
-  if (auto* const command = std::get_if<ServerCommand>(&place)) {
-    return connect(std::move(*command), std::move(options));
+  if (const auto* const command = std::get_if<ServerCommand>(&place)) {
+    return connect(*command, std::move(options));
   }
   auto& listening = std::get<LinkPlace>(place);
   options.http_transport = listening.http_transport;

@@ -369,7 +369,8 @@ bool ServerHost::on_handler_thread() const {
          state_->checkers.on_worker_thread() || state_->writers.on_worker_thread();
 }
 
-void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
+void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry,
+                          const std::function<void()>& last) {
   if (std::exchange(state_->stopped, true)) return;
   State& server = *state_;
   const TimePoint until = std::chrono::steady_clock::now() + at_most_forever(deadline);
@@ -451,6 +452,7 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
     closed->condition.wait_for(lock, kDrainPoll, are_closed);
   }
   lock.unlock();
+  if (last) last();
   server.pool.stop();
 }
 

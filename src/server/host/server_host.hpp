@@ -90,8 +90,9 @@ class ServerHost final : public DefinitionHost {
   /// Refuses new work, lets streams, calls and tasks finish and be read, ends what is left after
   /// `deadline` with an error, and closes all connections. Blocks until that is done: at most
   /// `deadline` and about a second more. `hurry` is called repeatedly; when it returns true, the
-  /// waiting ends.
-  void shutdown(Duration deadline, const std::function<bool()>& hurry = {});
+  /// waiting ends. `last` is called when all connections are closed and the loops still run.
+  void shutdown(Duration deadline, const std::function<bool()>& hurry = {},
+                const std::function<void()>& last = {});
 
   /// Prometheus text (exposition format 0.0.4).
   [[nodiscard]] std::string metrics() const;
