@@ -11,7 +11,6 @@
 #include "cli/options/suggestion.hpp"
 #include "cli/remote/call_arguments.hpp"
 #include "cli/remote/call_output.hpp"
-#include "cli/remote/content_text.hpp"
 #include "cli/remote/remote_server.hpp"
 #include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/remote/terminal_answers.hpp"
@@ -29,6 +28,7 @@ constexpr const char* kCallExamples =
     "  sluice call notes add --arguments '{\"title\": \"Milk\"}'\n"
     "  sluice call -- npx -y some-server search query=\"cheap flights\"\n"
     "  sluice call search query=\"a=b\" -- npx -y some-server --mode=x\n"
+    "  sluice call notes summarize --task\n"
     "\n"
     "NAME=VALUE is read by the tool's schema: as a number, true, false, null, JSON of an array or "
     "an object, or as text. A name that is repeated gives an array, a.b=1 a member of an object, "
@@ -49,6 +49,7 @@ struct CallCommandOptions {
   RemoteOptions remote;
   std::string arguments;  // JSON, or "-"
   std::string folder;
+  bool as_task = false;
 };
 
 Result<json::object> given_arguments(const std::string& text) {
@@ -81,49 +82,24 @@ Result<json::object> schema_of(Client& client, const std::string& name) {
                                              : "; did you mean " + std::string(meant) + "?"));
 }
 
-/// Everything of a result as text: its content, or its structured content if there is no other.
-ShownContent shown_reply(const ToolReply& reply, const std::string& folder) {
-  const json::value* const content = reply.result.if_contains("content");
-  ShownContent out = content != nullptr && content->is_array()
-                         ? shown_content(content->get_array(), folder)
-                         : ShownContent();
-  if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
-    out.text = printable(to_json(reply.structured())) + "\n";
-  }
-  return out;
-}
-
-int print_reply(const ToolReply& reply, const std::string& streamed, const std::string& folder) {
-  ShownContent shown = shown_reply(reply, folder);
-  if (!reply.is_error()) {
-    if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
-    return print(shown);
-  }
-  if (!streamed.empty() && !streamed.ends_with('\n')) print("\n");
-  for (const std::string& note : shown.notes) complain(note);
-  write_all(STDERR_FILENO, shown.text.empty() ? "The tool has failed\n" : shown.text);
-  return kExitToolError;
-}
-
-int print_json(const ToolReply& reply) {
-  const int printed = print(to_json(reply.result) + "\n");
-  return printed == kExitOk && reply.is_error() ? kExitToolError : printed;
-}
-
 int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
               const CallCommandOptions& options) {
   const bool as_json = options.remote.as_json;
   StopOnInterrupt interrupt;
   server.call.stop = interrupt.token();
   try {
-    auto call = server.client.call(tool, arguments, server.call);
-    CallOutput output(as_json);
-    while (const auto event = call.next()) {
-      if (const auto failed = output.add(*event)) return *failed;
+    if (!options.as_task) {
+      auto call = server.client.call(tool, arguments, server.call);
+      return show_call(call, as_json, options.folder);
     }
-    const std::string streamed = output.finish();
-    const ToolReply reply = call.result();
-    return as_json ? print_json(reply) : print_reply(reply, streamed, options.folder);
+    const auto task = server.client.start(tool, arguments, server.call).result();
+    if (!task.id().empty()) {
+      return print(as_json ? to_json(json::object{{"taskId", task.id()}}) + "\n"
+                           : one_line(task.id()) + "\n");
+    }
+    complain("call: the server has made no task of it, but answered");
+    auto answer = task.wait();
+    return show_call(answer, as_json, options.folder);
   } catch (const Error&) {
     if (interrupt.is_requested()) return kExitInterrupted;
     throw;
@@ -161,9 +137,9 @@ void add_call_command(CommandLine& program) {
   command.add_option("--arguments", &options->arguments,
                      {.text = "The arguments as a JSON object; - reads it from standard input",
                       .operand = "JSON"});
-  command.add_option("--save", &options->folder,
-                     {.text = "The folder for images, audio and binary resources. Default: here",
-                      .operand = "PATH"});
+  add_save_option(command, options->folder);
+  command.add_flag("--task", options->as_task,
+                   {.text = "Start the call as a task and print its id; see sluice tasks"});
 }
 
 }  // namespace sluice

@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+class Subcommand;
+
 /// What is left to print of a tool's text, if its beginning was printed while it came. If it goes
 /// on where that ended, only the rest; otherwise all of it, on a line of its own.
 std::string rest_of(std::string_view text, std::string_view streamed);
@@ -35,5 +37,13 @@ class CallOutput {
   std::string streamed_;
   ProgressLine progress_;
 };
+
+/// Shows what a call says while it runs, and its result. Images, audio and binary resources become
+/// files in `folder` (empty: the working directory). `as_json`: the result as JSON, and nothing
+/// else. Returns the program's exit code. Throws Error.
+int show_call(PendingCall<ToolReply>& call, bool as_json, const std::string& folder);
+
+/// The option for the `folder` above, which must outlive the parsing.
+void add_save_option(Subcommand& command, std::string& folder);
 
 }  // namespace sluice
