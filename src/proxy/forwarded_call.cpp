@@ -20,14 +20,6 @@ std::optional<double> number_at(const json::object& params, std::string_view nam
   return value->to_number<double>();
 }
 
-/// Whether an error says that there is no such resource, in either era.
-bool is_unknown_resource(const Error& error) {
-  if (error.code == kResourceNotFound) return true;
-  if (error.code != kInvalidParams) return false;
-  const Result<json::value> data = parse_json(error.data);
-  return data && data->is_object() && data->get_object().contains("uri");
-}
-
 }  // namespace
 
 ForwardedCall::ForwardedCall(std::shared_ptr<ProxyClient> client, std::size_t index,
@@ -123,9 +115,19 @@ bool ForwardedCall::can_ask() const {
   return has_session_ || may_require_input(method_);
 }
 
+std::string ForwardedCall::key_for(const ServerQuestion& question) {
+  std::string own = "q" + std::to_string(question.number);
+  if (question.key.empty()) return own;
+  // A server may use a key again in a later round. Our client would take that for the same
+  // question.
+  std::string key = question.key;
+  while (!keys_.insert(key).second) key += "-" + own;
+  return key;
+}
+
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
-  questions_.emplace(number, Question{.request = {.key = "q" + std::to_string(number),
+  questions_.emplace(number, Question{.request = {.key = key_for(question),
                                                   .method = std::move(question.method),
                                                   .params = std::move(question.params)},
                                       .answer = std::move(question.answer),
@@ -223,11 +225,7 @@ void ForwardedCall::deliver(Result<json::object> answer) {
   detach();
   const Revision& revision = *call->context().revision;
   if (!answer) {
-    Error error = std::move(answer.error());
-    if (method_ == "resources/read" && is_unknown_resource(error)) {
-      error.code = revision.unknown_resource;
-    }
-    return call->fail(error);
+    return call->fail(error_for(revision, method_, std::move(answer.error())));
   }
   add_prefix(session().upstream().options().prefix, method_, *answer);
   make_result_for(revision, method_, session().server().about, *answer);

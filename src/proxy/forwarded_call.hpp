@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -65,6 +66,8 @@ class ForwardedCall final : public UpstreamCall,
   void attach(const std::shared_ptr<PendingRequest>& call);
   void detach();
   void on_open(const Result<void>& outcome);
+  /// The server's own key for a question, if it has one that is new in this call.
+  std::string key_for(const ServerQuestion& question);
   void ask_one(std::uint64_t number);
   void ask_all();
   void on_said(std::uint64_t number, Result<json::value> said);
@@ -80,6 +83,7 @@ class ForwardedCall final : public UpstreamCall,
   json::object params_;       // until it is sent
   std::uint64_t number_ = 0;  // of the request to the server; 0: it is not sent
   std::map<std::uint64_t, Question> questions_;
+  std::set<std::string, std::less<>> keys_;  // of the server, so far
   bool asks_later_ = false;
   bool is_asking_ = false;
   bool is_given_up_ = false;

@@ -11,6 +11,7 @@
 #include "json/members.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/negotiation.hpp"
+#include "protocol/server_info.hpp"
 #include "proxy/forwarded_call.hpp"
 #include "proxy/gathering.hpp"
 #include "proxy/merging.hpp"

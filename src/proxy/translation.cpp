@@ -6,11 +6,20 @@
 #include <vector>
 
 #include "json/members.hpp"
+#include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
+#include "protocol/server_info.hpp"
 #include "protocol/task.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
+
+/// Whether an error has this member in its data.
+bool has_in_data(const Error& error, std::string_view member) {
+  const Result<json::value> data = parse_json(error.data);
+  return data && data->is_object() && data->get_object().contains(member);
+}
 
 constexpr std::string_view kOwnPrefix = "io.modelcontextprotocol/";
 constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
@@ -63,10 +72,18 @@ json::object params_for(const Revision& revision, const json::object& params,
   return out;
 }
 
-const json::object* server_info_in(const json::object& about) {
-  if (const json::object* const info = object_at(about, "serverInfo")) return info;
-  const json::object* const meta = object_at(about, "_meta");
-  return meta == nullptr ? nullptr : object_at(*meta, kServerInfoKey);
+Error error_for(const Revision& revision, std::string_view method, Error error) {
+  const bool lacks_resource = error.code == kResourceNotFound ||
+                              (error.code == kInvalidParams && has_in_data(error, "uri"));
+  const bool lacks_capability =
+      (error.code == kMissingClientCapability || error.code == kInvalidRequest) &&
+      has_in_data(error, "requiredCapabilities");
+  if (method == "resources/read" && lacks_resource) {
+    error.code = revision.unknown_resource;
+  } else if (lacks_capability) {
+    error.code = revision.era == Era::modern ? kMissingClientCapability : kInvalidRequest;
+  }
+  return error;
 }
 
 void make_result_for(const Revision& revision, std::string_view method, const json::object& about,

@@ -24,8 +24,9 @@ json::object params_for(const Revision& revision, const json::object& params,
 void make_result_for(const Revision& revision, std::string_view method, const json::object& about,
                      json::object& result);
 
-/// The `serverInfo` in a result of `initialize` or `server/discover`; null if there is none.
-const json::object* server_info_in(const json::object& about);
+/// The error of `method` for a client that speaks `revision`: the codes for a resource that does
+/// not exist, and for a capability that the client lacks, differ between the revisions.
+Error error_for(const Revision& revision, std::string_view method, Error error);
 
 /// What a proxy passes on of the capabilities of either side: all but tasks.
 json::object without_tasks(const json::object& capabilities);

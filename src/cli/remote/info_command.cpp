@@ -10,7 +10,7 @@
 #include "cli/remote/remote_server.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
-#include "protocol/negotiation.hpp"
+#include "protocol/server_info.hpp"
 
 namespace sluice {
 namespace {
@@ -27,12 +27,6 @@ constexpr const char* kPingExamples =
     "  sluice ping unix:/run/notes.sock && echo it answers\n";
 
 /// Name and version, as the legacy era and the modern one have them.
-const json::object* server_info(const json::object& about) {
-  if (const json::object* const info = object_at(about, "serverInfo")) return info;
-  const json::object* const meta = object_at(about, "_meta");
-  return meta == nullptr ? nullptr : object_at(*meta, kServerInfoKey);
-}
-
 std::string names_of_members(const json::object* object) {
   std::string out;
   if (object == nullptr) return "nothing";
@@ -40,9 +34,16 @@ std::string names_of_members(const json::object* object) {
   return out.empty() ? "nothing" : one_line(out);
 }
 
-std::string info_text(const Client& client, const Style& style) {
+/// What the server says about itself. A server of a revision that the user names has not been
+/// asked.
+json::object described(Client& client) {
+  if (!client.about().empty()) return client.about();
+  return client.request("server/discover").result();
+}
+
+std::string info_text(const Client& client, const json::object& about, const Style& style) {
   std::string out(style.bold());
-  if (const json::object* const info = server_info(client.about())) {
+  if (const json::object* const info = server_info_in(about)) {
     const std::string_view title = text_at(*info, "title");
     out.append(one_line(text_at(*info, "name"))).append(style.reset()).append(" ");
     out.append(one_line(text_at(*info, "version")));
@@ -51,19 +52,18 @@ std::string info_text(const Client& client, const Style& style) {
     out.append("A server without a name").append(style.reset());
   }
   out.append("\nrevision  ").append(one_line(client.revision()));
-  out.append("\noffers    ").append(names_of_members(object_at(client.about(), "capabilities")));
+  out.append("\noffers    ").append(names_of_members(object_at(about, "capabilities")));
   out.push_back('\n');
-  if (!client.instructions().empty()) {
-    out.append("\n").append(printable(client.instructions())).append("\n");
-  }
+  const std::string_view instructions = text_at(about, "instructions");
+  if (!instructions.empty()) out.append("\n").append(printable(instructions)).append("\n");
   return out;
 }
 
-int run_info(const RemoteServer& server, bool as_json) {
-  const Client& client = server.client;
-  if (!as_json) return print(info_text(client, Style::of(STDOUT_FILENO)));
-  return print(to_json(json::object{{"revision", client.revision()}, {"server", client.about()}}) +
-               "\n");
+int run_info(RemoteServer& server, bool as_json) {
+  Client& client = server.client;
+  const json::object about = described(client);
+  if (!as_json) return print(info_text(client, about, Style::of(STDOUT_FILENO)));
+  return print(to_json(json::object{{"revision", client.revision()}, {"server", about}}) + "\n");
 }
 
 int run_ping(RemoteServer& server, bool as_json) {

@@ -93,8 +93,10 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   /// The process, which is nobody's then.
   std::optional<ChildProcess> take_process() { return std::exchange(ends_.process, {}); }
 
-  /// Ends the connection, and the process with it. Nobody is told.
+  /// Ends the connection, and the process with it. Nobody is told. What was sent in this turn
+  /// leaves first, as far as the kernel takes it at once.
   void close() {
+    write();
     if (std::exchange(is_open_, false)) {
       loop_->unwatch(ends_.input.get(), input_side_);
       if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);

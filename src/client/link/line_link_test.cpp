@@ -167,6 +167,14 @@ TEST_F(LineLinkTest, AServerThatDoesNotReadHoldsUpTheSender) {
   EXPECT_TRUE(link->send({.text = std::string(2U << 20U, 'y')})) << "one message may be longer";
 }
 
+TEST_F(LineLinkTest, WhatWasSentLeavesBeforeTheLinkEnds) {
+  open_pair();
+  ASSERT_TRUE(link->send({.text = "cancelled"}));
+  link->close([] {});
+  link.reset();
+  EXPECT_EQ(take(), "cancelled\n");
+}
+
 TEST_F(LineLinkTest, ALongMessageIsSkipped) {
   open_pair({.max_message = 10, .max_queued = 100});
   say("12345678901\nnext\n");

@@ -536,6 +536,7 @@ void ClientSession::on_input_required(Number number, const json::object& result)
       ServerQuestion& question = questions.emplace_back();
       question.number = ++last_question_;
       question.request = number;
+      question.key = key;
       if (members != nullptr) question.method = text_at(*members, "method");
       if (params != nullptr) question.params = own_copy(*params);
       if (!can_be_asked(question.method, question.params)) {

@@ -31,6 +31,7 @@ namespace sluice {
 struct ServerQuestion {
   std::uint64_t number = 0;   // of all questions of the session
   std::uint64_t request = 0;  // the ClientSession::Number that it belongs to; 0: not known
+  std::string key = {};       // among `inputRequests` (2026-07-28, MRTR); empty: it has none
   std::string method;
   json::object params;
   /// Call once, now or later, on the session's loop. Does nothing if nobody waits any more.

@@ -49,14 +49,21 @@ function run(suite, ...args) {
   });
 }
 
+// What a proxy does not do (docs/proxy.md): it passes no tasks on, and does not know which parameters
+// of a tool are mirrored in header fields. The suite does not score these scenarios.
+const kNotByProxy = /^(tasks-|http-custom-header-server-validation$)/;
+// This one wants a certain key of a question. A server of 2025-11-25 gives its questions none.
+const kNotFromLegacy = /^(tasks-|http-custom-header-|input-required-result-basic-elicitation$)/;
+
 // The number of passed checks per scenario, from the summary. One check of ignore-extra-params is a
 // warning: its client answers a question that it was not asked, without a requestState, and is then
 // asked.
-function passed(output) {
+function passed(output, exempt = /^$/) {
   const counts = {};
   for (const [, name, count, failed] of output.matchAll(
     /^[✓✗] ([\w/-]+): (\d+) passed, (\d+) failed/gm,
   )) {
+    if (exempt.test(name)) continue;
     counts[name] = Number(count);
     assert.equal(Number(failed), 0, `${name} failed:\n${output}`);
   }
@@ -82,12 +89,16 @@ describe('the conformance suites', () => {
     test(`pass through a proxy to a server of ${revision}`, { timeout: 2 * kDeadline }, async (t) => {
       const proxy = await start_proxy(t, ['--revision', revision, url]);
       for (const name of ['2025-11-25', '2026-07-28']) {
-        const { status, output } = await run(
+        // The scenarios of tasks wait in vain.
+        const { output } = await run(
           kNewest,
-          ...['server', '--url', `http://localhost:${proxy.port}/mcp`, '--requirements', name],
+          ...['server', '--url', `http://localhost:${proxy.port}/mcp`],
+          ...['--requirements', name, '--timeout', '5000'],
         );
-        assert.equal(status, 0, output);
-        assert.deepEqual(passed(output), golden[`${name} by proxy`] ?? golden[name]);
+        const wanted = golden[`${name} by proxy`];
+        const exempt = revision === name ? kNotByProxy : kNotFromLegacy;
+        const expected = Object.entries(wanted).filter(([scenario]) => !exempt.test(scenario));
+        assert.deepEqual(passed(output, exempt), Object.fromEntries(expected));
       }
     });
   }

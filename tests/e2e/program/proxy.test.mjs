@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -35,7 +35,10 @@ async function said(words, options) {
 
 // The pids of the children of a process.
 const children_of = ({ pid }) =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  readdirSync(`/proc/${pid}/task`)
+    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' '))
+    .filter(Boolean)
+    .map(Number);
 
 test('over every transport in front, in both eras', async (t) => {
   const folder = folder_of(t);
@@ -50,9 +53,13 @@ test('over every transport in front, in both eras', async (t) => {
   ];
   for (const place of places) {
     for (const revision of ['2025-11-25', '2026-07-28']) {
-      const by = ['--revision', revision];
-      assert.equal(await said(['call', 'test_simple_text', ...by, ...place]), kSaid);
-      assert.match(await said(['info', ...by, ...place]), /^sluice-everything 1\.0\n/);
+      // A command comes last, any other target first.
+      const words = (command, ...rest) => {
+        const by = [...rest, '--revision', revision];
+        return place[0] === '--' ? [command, ...by, ...place] : [command, ...place, ...by];
+      };
+      assert.equal(await said(words('call', 'test_simple_text')), kSaid);
+      assert.match(await said(words('info')), /^sluice-everything 1\.0\n/);
     }
   }
 });
@@ -83,25 +90,59 @@ test('to every transport behind, in both eras', async (t) => {
   }
 });
 
-test('output passes through while the tool runs', async (t) => {
-  const proxy = await start_proxy(t, kCommand);
-  const child = spawn(program, ['call', proxy.mcp_url, 'slow_compute', 'seconds=60'], {
-    env: clean_environment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  let shown = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (text) => {
-      shown += text;
-    });
+// A server whose only tool says something, and then works until it is cancelled.
+const kEndlessServer = `
+import { writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize') {
+    const serverInfo = { name: 'endless', version: '1' };
+    const { protocolVersion } = params;
+    say({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
+  } else if (method === 'tools/list') {
+    say({ id, result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } });
+  } else if (method === 'tools/call') {
+    const { progressToken } = params._meta;
+    const said = { progressToken, progress: 1, message: 'begun' };
+    say({ method: 'notifications/progress', params: said });
+    process.called = id;
+  } else if (method === 'notifications/cancelled') {
+    writeFileSync(process.argv[2], String(params.requestId === process.called));
+  } else if (id !== undefined) {
+    say({ id, error: { code: -32601, message: 'Method not found' } });
   }
-  await until(() => shown !== '', 'something of the output is there');
-  const ended = new Promise((resolve) => {
-    child.once('exit', (code, signal) => resolve([code, signal]));
-  });
-  child.kill('SIGINT');
-  assert.deepEqual(await ended, [130, null]);
+});
+`;
+
+test('output passes through while the tool runs, and so does the cancellation', async (t) => {
+  const folder = folder_of(t);
+  const script = path.join(folder, 'endless.mjs');
+  const cancelled = path.join(folder, 'cancelled');
+  writeFileSync(script, kEndlessServer);
+  const proxy = await start_proxy(t, ['--', process.execPath, script, cancelled]);
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    const words = ['call', proxy.mcp_url, '--revision', revision, 'work'];
+    const child = spawn(program, words, {
+      env: clean_environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    let shown = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text) => {
+        shown += text;
+      });
+    }
+    await until(() => shown.includes('begun'), 'the output is there');
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
+    assert.deepEqual(await ended, [130, null]);
+    await until(() => existsSync(cancelled), 'the server is told');
+    assert.equal(readFileSync(cancelled, 'utf8'), 'true');
+    rmSync(cancelled);
+  }
 });
 
 test('several servers have prefixes', async (t) => {
