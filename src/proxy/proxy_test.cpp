@@ -61,6 +61,10 @@ class ProxyErasTest : public ::testing::TestWithParam<Eras> {
     if (GetParam().client == Kind::session) client.initialize();
     proxy.run();
   }
+  // The proxy says goodbye to the server when it ends. By then the variables of the test, which
+  // `on_message` may refer to, are gone.
+  ~ProxyErasTest() override { server.on_message = {}; }
+
   [[nodiscard]] bool is_legacy_client() const { return GetParam().client == Kind::session; }
 
   FakeServer server{"behind", GetParam().modern_server};
