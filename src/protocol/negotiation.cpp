@@ -41,9 +41,10 @@ Error begins_with_initialize(std::string_view requested) {
                      revisions_json(Era::modern));
 }
 
-Result<RequestContext> negotiate_modern(const Message& message, const json::object& meta,
-                                        const json::value& version,
-                                        const MirroredHeaders* headers) {
+/// Fills in what a message of 2026-07-28 or later says about itself.
+Result<void> negotiate_modern(const Message& message, const json::object& meta,
+                              const json::value& version, const MirroredHeaders* headers,
+                              RequestContext& context) {
   if (!version.is_string()) {
     return fail(kInvalidParams,
                 "Invalid params: _meta[\"" + std::string(kVersionKey) + "\"] must be a string");
@@ -58,7 +59,7 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
   if (revision->era != Era::modern) return std::unexpected(begins_with_initialize(name));
   if (headers != nullptr) {
     if (Result<void> checked = check_mirrored_headers(message, *headers, name); !checked) {
-      return std::unexpected(std::move(checked.error()));
+      return checked;
     }
   }
   const json::value* const capabilities = meta.if_contains(kCapabilitiesKey);
@@ -72,12 +73,8 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                                       "\"] must be an object");
     }
   }
-  RequestContext context{
-      .revision = revision,
-      .progress_token = {},
-      .capabilities = decode_client_capabilities(capabilities->get_object(), *revision),
-      .logging_level = {},
-      .trace = {}};
+  context.revision = revision;
+  context.capabilities = decode_client_capabilities(capabilities->get_object(), *revision);
   if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
     if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
     if (!context.logging_level) {
@@ -85,7 +82,7 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                                       "\"] must be a logging level such as \"info\"");
     }
   }
-  return context;
+  return {};
 }
 
 const json::value* meta_of(const Message& message) {
@@ -137,9 +134,8 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
 
   RequestContext context;
   if (version != nullptr) {
-    Result<RequestContext> modern = negotiate_modern(message, *meta, *version, headers);
-    if (!modern) return modern;
-    context = std::move(*modern);
+    Result<void> modern = negotiate_modern(message, *meta, *version, headers, context);
+    if (!modern) return std::unexpected(std::move(modern.error()));
   } else {
     const Result<const Revision*> implied = implied_revision(headers, agreed);
     if (!implied) return std::unexpected(implied.error());

@@ -126,7 +126,7 @@ void MessageParser::forget_long() {
   std::destroy_at(&root_);
   std::construct_at(&root_);
   parser_ = JsonParser();  // a parser keeps the buffers it has grown
-  memory_.reset();
+  memory_.clear();
 }
 
 bool is_batch(std::string_view text) {
@@ -137,11 +137,9 @@ bool is_batch(std::string_view text) {
 std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   root_ = json::value();
   is_long_ = text.size() > kLong;
-  // Construct a new resource instead of calling release(): release() would keep the block size,
-  // which doubles with every block, so that it would grow from message to message.
-  memory_.emplace(storage_.data(), storage_.size());
+  memory_.clear();
   std::expected<json::value, JsonSyntaxError> value =
-      parser_.parse(text, &*memory_, std::max(kMaxValues, text.size() / kBytesPerValue));
+      parser_.parse(text, &memory_, std::max(kMaxValues, text.size() / kBytesPerValue));
   if (!value) {
     return std::unexpected(MessageError{
         {kParseError,

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/json/monotonic_resource.hpp>
-
 #include "core/error.hpp"
+#include "json/arena.hpp"
 #include "json/json.hpp"
 #include "json/parser.hpp"
 
@@ -74,11 +73,11 @@ class MessageParser {
 
 #ifdef SLUICE_SANITIZED
   /// All else comes from the heap, so that sanitizers find what outlives its message.
-  std::array<unsigned char, 1> storage_;
+  alignas(std::max_align_t) std::array<unsigned char, 1> storage_;
 #else
-  std::array<unsigned char, 8192> storage_;
+  alignas(std::max_align_t) std::array<unsigned char, 8192> storage_;
 #endif
-  std::optional<json::monotonic_resource> memory_;
+  JsonArena memory_{storage_};
   JsonParser parser_;
   json::value root_;
   bool is_long_ = false;  // whether the current message is long

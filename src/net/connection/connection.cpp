@@ -90,9 +90,8 @@ void Connection::worked(std::size_t cost) {
 }
 
 void Connection::end_step() {
-  const TimePoint now = worker_->loop.clock().now();
   // What is asked in few bytes may take long to answer.
-  const Duration took = now - std::exchange(worker_->step_begun, now);
+  const Duration took = worker_->end_step();
   if (took >= kLongStep) worked(static_cast<std::size_t>(took / kCostTime));
 }
 
@@ -155,7 +154,7 @@ void Connection::process() {
       wait_for_turn();
       break;
     }
-    worker_->step_begun = worker_->loop.clock().now();
+    worker_->begin_step();
     const bool has_more = protocol_->on_input(input_);
     end_step();
     if (!has_more) break;
@@ -418,6 +417,7 @@ void Connection::send_more() {
   flush();
   notify_drain();
   worker_->worked(kSendCost + (waited + queued_bytes()) / kSentBytes);
+  worker_->interrupt_steps();
 }
 
 /// Input and senders both waited for the peer to read. They take turns to go first, because either

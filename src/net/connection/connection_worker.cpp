@@ -123,6 +123,18 @@ void ConnectionWorker::worked(std::size_t cost) {
   loop.at_turn_end(*this);
 }
 
+void ConnectionWorker::begin_step() {
+  if (step_begun_) return;
+  step_begun_ = loop.clock().now();
+  loop.at_turn_end(*this);
+}
+
+Duration ConnectionWorker::end_step() {
+  if (!step_begun_) return {};
+  const TimePoint now = loop.clock().now();
+  return now - *std::exchange(step_begun_, now);
+}
+
 void ConnectionWorker::wait_for_turn(Connection& connection) {
   Turns& turns = connection.is_established() ? waiting_ : newcomers_;
   Client client;
@@ -154,10 +166,12 @@ void ConnectionWorker::go_on(Turns& turns) {
 
 void ConnectionWorker::on_turn_end() {
   work_left_ = work_.turn;
+  interrupt_steps();
   go_on(waiting_);
   // At least one of them continues, however busy the others are.
   work_left_ = std::max<std::size_t>(work_left_, 1);
   go_on(newcomers_);
+  interrupt_steps();
   if (!waiting_.waiting.empty() || !newcomers_.waiting.empty()) loop.at_turn_end(*this);
   // Destroying them may release more.
   const std::vector<Executor::Task> gone = std::exchange(released_, {});

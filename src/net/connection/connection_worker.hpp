@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/executor.hpp"
@@ -95,6 +96,13 @@ class ConnectionWorker : private Executor::TurnHook {
   [[nodiscard]] bool has_work_left() const { return work_left_ > 0; }
   /// Counts work that has been done.
   void worked(std::size_t cost);
+  /// A connection begins to handle its input. To read the clock less often, a step is taken to
+  /// begin where the one before has ended, unless interrupt_steps() was called in between.
+  void begin_step();
+  /// How long the step took, if one had begun. Another one begins.
+  Duration end_step();
+  /// What has just run may have taken long, and was no step.
+  void interrupt_steps() { step_begun_.reset(); }
   /// Lets `connection` continue in a later turn. Clients take turns: those that connections are
   /// charged to, or else addresses. A connection that awaits its client stands for itself, unless
   /// it still has something to send. Connections in a TLS handshake come after all others, because
@@ -122,7 +130,6 @@ class ConnectionWorker : private Executor::TurnHook {
 
   Executor& loop;
   EventLoop* const sockets;
-  TimePoint step_begun;  // of the connection whose input is being handled
   ServerCounters counters;
   BufferPool buffers;
   MemoryBudget* const memory;  // as in the options
@@ -160,6 +167,7 @@ class ConnectionWorker : private Executor::TurnHook {
   Turns newcomers_;  // in a TLS handshake
   std::size_t work_left_;
   TimePoint coarse_now_;
+  std::optional<TimePoint> step_begun_;  // nothing where a turn begins
   Executor::TimerId tick_timer_ = 0;
   bool draining_ = false;
 };

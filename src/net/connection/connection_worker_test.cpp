@@ -1,6 +1,7 @@
 #include "net/connection/connection_worker.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -11,6 +12,8 @@
 
 namespace sluice {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Each byte of input is a request that takes all that a connection may do in its turn.
 class BusyProtocol final : public ConnectionProtocol {
@@ -95,6 +98,32 @@ TEST_F(ConnectionWorkerTest, ManyPeersThatReadAgainAreSentMoreInSeveralTurns) {
   EXPECT_LE(log.size(), 20U);
   executor.run();
   EXPECT_EQ(log.size(), 100U);
+}
+
+TEST_F(ConnectionWorkerTest, AStepBeginsWhereTheOneBeforeHasEnded) {
+  EXPECT_EQ(worker.end_step(), 0ms);
+  worker.begin_step();
+  executor.stall(3ms);
+  EXPECT_EQ(worker.end_step(), 3ms);
+  executor.stall(1ms);
+  worker.begin_step();
+  executor.stall(2ms);
+  EXPECT_EQ(worker.end_step(), 3ms);
+}
+
+TEST_F(ConnectionWorkerTest, AStepDoesNotCountWhatCameBetweenTheTurnsOrHasInterruptedTheSteps) {
+  const auto counted = [&] {
+    worker.begin_step();
+    executor.stall(2ms);
+    return worker.end_step();
+  };
+  EXPECT_EQ(counted(), 2ms);
+  executor.run();
+  executor.stall(1h);
+  EXPECT_EQ(counted(), 2ms);
+  executor.stall(1h);
+  worker.interrupt_steps();
+  EXPECT_EQ(counted(), 2ms);
 }
 
 }  // namespace

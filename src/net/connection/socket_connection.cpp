@@ -47,6 +47,7 @@ IoResult SocketConnection::read_tls(std::span<char> buffer) {
   const TimePoint begun = clock.now();
   const IoResult result = io_.read(buffer);
   worked(static_cast<std::size_t>((clock.now() - begun) / kCostTime));
+  worker().interrupt_steps();
   return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
 }
 

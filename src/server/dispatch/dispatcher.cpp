@@ -136,7 +136,7 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
 }
 
 Outcome Dispatcher::answer(const Message& message, const MirroredHeaders* headers,
-                           UnderstoodRequest request, Caller& caller, std::string& out) {
+                           UnderstoodRequest&& request, Caller& caller, std::string& out) {
   const std::size_t before = out.size();
   Outcome outcome;
   switch (request.kind) {
@@ -197,7 +197,7 @@ void Dispatcher::notification(const Message& message, const std::shared_ptr<Sess
 }
 
 Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,
-                            RequestContext context, std::shared_ptr<Session> session,
+                            RequestContext&& context, std::shared_ptr<Session> session,
                             Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
@@ -423,7 +423,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
 }
 
 Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* headers,
-                              RequestContext context, std::shared_ptr<Session> session,
+                              RequestContext&& context, std::shared_ptr<Session> session,
                               Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
   const json::value* const name =
@@ -433,8 +433,10 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  &revision, out);
   }
   const Tool* const tool = catalog_->index().find_tool(name->get_string());
-  if (tool != nullptr && tool->visible_to) calls_.watch().begin({"visible_to", tool->name});
-  if (tool == nullptr || !tool->is_visible_to(caller.principal())) {
+  // Who calls is asked only where it matters, because it may have to be found out.
+  const bool is_for_some = tool != nullptr && tool->visible_to != nullptr;
+  if (is_for_some) calls_.watch().begin({"visible_to", tool->name});
+  if (tool == nullptr || (is_for_some && !tool->is_visible_to(caller.principal()))) {
     return error(message.id,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
                  &revision, out);
@@ -450,7 +452,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
         check_parameter_headers(compiled.headers, given.get_object(), *headers);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
-  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal().id);
+  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller);
   if (!plan) return error(message.id, plan.error(), &revision, out);
   const auto valid = compiled.input.validate(given, kStepsAtOnce);
   // The arguments of a task outlive its message; long ones are parsed again rather than copied

@@ -88,11 +88,11 @@ class Dispatcher {
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
   /// Answers a request that has passed the middleware.
-  Outcome answer(const Message& message, const MirroredHeaders* headers, UnderstoodRequest request,
-                 Caller& caller, std::string& out);
+  Outcome answer(const Message& message, const MirroredHeaders* headers,
+                 UnderstoodRequest&& request, Caller& caller, std::string& out);
   Outcome stream_method(const Message& message, Caller& caller, std::string& out);
   void notification(const Message& message, const std::shared_ptr<Session>& session);
-  Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
+  Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext&& context,
                   std::shared_ptr<Session> session, Caller& caller, std::string& out);
   // These return the members of the result, or a function that answers the request later.
   template <FeatureList kList>
@@ -114,8 +114,9 @@ class Dispatcher {
   /// version.
   Outcome initialize(const Message& message, const Revision* revision, Caller& caller,
                      std::string& out);
-  Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
-                    std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  Outcome call_tool(const Message& message, const MirroredHeaders* headers,
+                    RequestContext&& context, std::shared_ptr<Session> session, Caller& caller,
+                    std::string& out);
   /// Starts a task that does `run`, and answers the call with that task.
   Outcome begin_task(const Message& message, const Tool& tool, RequestContext context,
                      std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,

@@ -10,8 +10,8 @@
 
 namespace sluice {
 
-SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
-  return shards_[std::hash<std::string>{}(id) % kShards];
+SessionRegistry::Shard& SessionRegistry::shard_of(std::string_view id) {
+  return shards_[id.empty() ? 0 : static_cast<unsigned char>(id.back()) % kShards];
 }
 
 Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
@@ -143,12 +143,11 @@ Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& prin
 }
 
 std::shared_ptr<Session> SessionRegistry::find(std::string_view id, std::string_view principal) {
-  const std::string key(id);
-  Shard& shard = shard_of(key);
+  Shard& shard = shard_of(id);
   std::shared_ptr<Session> session;
   {
     const std::lock_guard lock(shard.mutex);
-    const auto found = shard.sessions.find(key);
+    const auto found = shard.sessions.find(id);
     if (found == shard.sessions.end()) return nullptr;
     session = found->second.session;
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -98,9 +99,13 @@ class SessionRegistry {
     std::shared_ptr<Session> session;
     std::uint64_t number;
   };
+  /// Lets ids be looked up without copying them.
+  struct IdHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
   struct Shard {
     mutable std::mutex mutex;
-    std::unordered_map<std::string, Entry> sessions;
+    std::unordered_map<std::string, Entry, IdHash, std::equal_to<>> sessions;
   };
   /// A client's sessions by their numbers; null: stored elsewhere.
   using Held = std::map<std::uint64_t, std::shared_ptr<Session>>;
@@ -118,7 +123,8 @@ class SessionRegistry {
     TimePoint used;
   };
 
-  Shard& shard_of(const std::string& id);
+  /// The shard of an id, whose characters are random.
+  Shard& shard_of(std::string_view id);
   /// Counts a session, and ends another one if it takes that to make room.
   Result<void> add(const std::string& name, std::uint64_t number, std::shared_ptr<Session> session,
                    Reservation* reservation);

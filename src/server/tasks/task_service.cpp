@@ -49,8 +49,7 @@ TaskService::TaskService(RefPtr<LoopCatalog> catalog, Calls& calls, TaskStore& t
     : catalog_(std::move(catalog)), calls_(&calls), streams_(&calls.streams()), tasks_(&tasks) {}
 
 Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
-                                   const RequestContext& context,
-                                   const std::string& principal) const {
+                                   const RequestContext& context, const Caller& caller) const {
   const bool needed = tool.task_support == TaskSupport::required;
   std::string_view how = "call it with `task`";
   const bool possible = tool.task_support != TaskSupport::forbidden;
@@ -75,7 +74,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
         if (needed) return std::unexpected(tasks_extension_missing());
         return directly;
       }
-      if (!needed && !tasks_->has_capacity(principal)) return directly;
+      if (!needed && !tasks_->has_capacity(caller.principal().id)) return directly;
       return TaskPlan{.when = tool.asks_first ? TaskPlan::When::later : TaskPlan::When::now};
   }
   if (!needed) return directly;

@@ -48,12 +48,11 @@ class TaskService {
   }
 
   /// Decides whether a call of `tool` with `params` becomes a task. A call that can do without a
-  /// task is no task while `principal` has as many as it may. Errors: -32601 for a tool that must
+  /// task is no task while `caller` has as many as it may. Errors: -32601 for a tool that must
   /// or must not run as a task, -32602 for a `task` of the wrong type, -32021 for a client without
   /// the extension that a tool needs.
   [[nodiscard]] Result<TaskPlan> plan(const Tool& tool, const json::object& params,
-                                      const RequestContext& context,
-                                      const std::string& principal) const;
+                                      const RequestContext& context, const Caller& caller) const;
 
   /// What a task does, on this loop.
   using Run = std::move_only_function<void(const std::shared_ptr<PendingRequest>& call)>;

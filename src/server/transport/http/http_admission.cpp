@@ -70,16 +70,16 @@ bool is_message_type(std::string_view content_type) {
 
 /// Refuses a POST for its Content-Type or for the replies it accepts.
 std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& head) {
-  const bool takes_events = accepts(head, "text/event-stream", "text/*");
+  const auto takes_events = [&head] { return accepts(head, "text/event-stream", "text/*"); };
   if (route == HttpRoute::messages) {
-    if (takes_events || accepts_by_name(head, kLinesType)) return {};
+    if (takes_events() || accepts_by_name(head, kLinesType)) return {};
     return HttpRefusal{406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream"};
   }
   if (!is_message_type(head.header(KnownHeader::content_type))) {
     return HttpRefusal{415, kInvalidRequest, "Send the message as Content-Type: application/json"};
   }
-  if (route == HttpRoute::message && !takes_events &&
-      !accepts(head, "application/json", "application/*")) {
+  if (route == HttpRoute::message && !accepts(head, "application/json", "application/*") &&
+      !takes_events()) {
     return HttpRefusal{406, kInvalidRequest, "Accept application/json, text/event-stream, or both"};
   }
   return {};
