@@ -64,6 +64,23 @@ using ClientAnswer = std::function<json::object(const json::object& params)>;
 /// with SSE (2024-11-05) if the server has only that.
 enum class HttpTransport : std::uint8_t { any, streamable, sse };
 
+/// Something that passes between a client and its server: a message, or with HTTP the head of a
+/// request or a reply, also of those that authorization takes. Views are valid during the call.
+struct Traffic {
+  bool is_sent = false;             // by the client
+  std::string_view transport = {};  // "http", "websocket", "stdio" or "unix"
+  /// JSON-RPC as it was sent, or whatever the server has sent in its place. It may have secrets in
+  /// it. Empty: this is a head.
+  std::string_view message = {};
+  /// Of a head: the method and the URL, or the status. What may be secret in the URL is `***`.
+  std::string start = {};
+  /// Of a head. What authorizes the request is `***`, and the id of a session is cut.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+/// Is shown traffic as it passes, on the thread of all clients: it must neither wait nor use a
+/// client. What it throws is logged.
+using OnTraffic = std::function<void(const Traffic&)>;
+
 struct ClientOptions {
   ClientInfo info = {.name = "sluice", .version = "0"};
   /// The revision to speak, such as "2025-11-25". Empty: the newest that the server speaks, which
@@ -95,6 +112,7 @@ struct ClientOptions {
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
   std::function<void()> on_renewed = {};
+  OnTraffic on_traffic = {};  // for logs and debugging
 
   /// Further members of the client's capabilities, such as `extensions`.
   json::object capabilities = {};

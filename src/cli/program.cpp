@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <unistd.h>
+#include <vector>
 
+#include "cli/completion/server_offers.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
@@ -50,7 +53,7 @@ int parse_and_run(int argc, const char* const* argv) {
        .version = "sluice " + std::string(kVersion),
        .footer = footer(),
        .width = help_width(),
-       .print = print});
+       .print = [](const std::string& text) { return print(text); }});
   add_serve_command(program);
   add_chat_command(program);
   add_doctor_command(program);
@@ -73,6 +76,9 @@ int parse_and_run(int argc, const char* const* argv) {
   add_version_command(program);
   add_completion_command(program);
   add_man_command(program);
+  if (argc > 1 && std::string_view(argv[1]) == kOfferCommand) {
+    return print_offers(program.outline(), std::vector<std::string>(argv + 2, argv + argc));
+  }
   return program.run(argc, argv);
 }
 

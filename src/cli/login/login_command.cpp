@@ -10,9 +10,11 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "cli/terminal/traffic_text.hpp"
 #include "client/authorization/challenge.hpp"
 #include "client/authorization/discovery.hpp"
 #include "client/authorization/guarded_http.hpp"
+#include "client/link/traced_link.hpp"
 #include "json/json.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/status_codes.hpp"
@@ -27,6 +29,7 @@ struct LoginArguments {
   bool insecure = false;
   bool no_browser = false;
   bool as_json = false;
+  bool is_verbose = false;
 };
 
 constexpr const char* kLoginExamples =
@@ -72,10 +75,13 @@ class LoginRun {
     auto tls = TlsContext::client({.ca_file = arguments.ca_file, .insecure = arguments.insecure});
     if (!tls) return fail(kExitUsage, tls.error().message);
     tls_ = *std::move(tls);
-    auto made = make_authorizer_of(loop_, server_, arguments.authorization, tls_,
-                                   [may_open = !arguments.no_browser](const LoginPrompt& prompt) {
-                                     show_login(prompt, may_open);
-                                   });
+    if (arguments.is_verbose) tap_ = http_tap(traffic_printer());
+    auto made = make_authorizer_of(
+        loop_, server_, arguments.authorization, tls_,
+        [may_open = !arguments.no_browser](const LoginPrompt& prompt) {
+          show_login(prompt, may_open);
+        },
+        tap_);
     if (!made) return std::unexpected(made.error());
     authorizer_ = *std::move(made);
     return {};
@@ -104,9 +110,9 @@ class LoginRun {
   /// The refusal says where the metadata is, and which scopes are needed. Any request would do;
   /// this one changes nothing, at servers of any era.
   void ask_without_token() {
-    discovery_ =
-        std::make_shared<GuardedHttp>(loop_, GuardedHttpOptions{.server = server_, .tls = tls_});
-    HttpClientOptions options{.tls = tls_};
+    discovery_ = std::make_shared<GuardedHttp>(
+        loop_, GuardedHttpOptions{.server = server_, .tls = tls_, .tap = tap_});
+    HttpClientOptions options{.tls = tls_, .tap = tap_};
     options.may_connect = [this](const Endpoint& endpoint) {
       authorizer_->on_address(endpoint);
       discovery_->server_is_at(endpoint);
@@ -147,6 +153,7 @@ class LoginRun {
   EventLoop loop_;
   Url server_;
   std::shared_ptr<TlsContext> tls_;
+  HttpTap tap_;
   std::shared_ptr<Authorizer> authorizer_;
   std::optional<HttpClient> client_;
   HttpClient::Call call_;
@@ -205,6 +212,8 @@ void add_shared_options(Subcommand& command, LoginArguments& arguments) {
   command.add_option("url", &arguments.url,
                      {.text = "Address of the MCP server", .operand = "URL"});
   command.add_flag("--json", arguments.as_json, {.text = "Print the outcome as JSON"});
+  command.add_flag("-v,--verbose", arguments.is_verbose,
+                   {.text = "Show the requests on standard error, without secrets"});
   command.add_option("--ca", &arguments.ca_file,
                      {.text = "Trust certificates that are signed by the ones in this file (PEM)",
                       .operand = "FILE",

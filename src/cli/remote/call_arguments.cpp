@@ -6,9 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/content/schema_hints.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/suggestion.hpp"
-#include "cli/remote/schema_hints.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 
 namespace sluice {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/content/schema_hints.hpp"
 #include "cli/options/exit_code.hpp"
-#include "cli/remote/schema_hints.hpp"
 
 namespace sluice {
 namespace {

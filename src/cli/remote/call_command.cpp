@@ -5,16 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "cli/content/content_options.hpp"
+#include "cli/content/content_text.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/suggestion.hpp"
+#include "cli/questions/question_options.hpp"
 #include "cli/remote/call_arguments.hpp"
 #include "cli/remote/call_output.hpp"
-#include "cli/remote/content_text.hpp"
 #include "cli/remote/remote_server.hpp"
 #include "cli/remote/stop_on_interrupt.hpp"
-#include "cli/remote/terminal_answers.hpp"
 #include "cli/terminal/standard_input.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
@@ -28,6 +29,8 @@ constexpr const char* kCallExamples =
     "  sluice call notes search query=\"cheap flights\" limit=3 tags=a tags=b\n"
     "  sluice call notes add --arguments '{\"title\": \"Milk\"}'\n"
     "  sluice call -- npx -y some-server search query=\"cheap flights\"\n"
+    "  sluice call notes summarize --sampling allow --model model.gguf\n"
+    "  sluice call -v notes search query=\"cheap flights\"   # what is said, on standard error\n"
     "  sluice call search query=\"a=b\" -- npx -y some-server --mode=x\n"
     "\n"
     "NAME=VALUE is read by the tool's schema: as a number, true, false, null, JSON of an array or "
@@ -47,8 +50,9 @@ constexpr WordForm kCallForm = {.name = "the name of a tool, which `sluice tools
 
 struct CallCommandOptions {
   RemoteOptions remote;
+  ContentOptions content;
+  QuestionOptions questions;
   std::string arguments;  // JSON, or "-"
-  std::string folder;
 };
 
 Result<json::object> given_arguments(const std::string& text) {
@@ -82,10 +86,10 @@ Result<json::object> schema_of(Client& client, const std::string& name) {
 }
 
 /// Everything of a result as text: its content, or its structured content if there is no other.
-ShownContent shown_reply(const ToolReply& reply, const std::string& folder) {
+ShownContent shown_reply(const ToolReply& reply, const ContentPlace& place) {
   const json::value* const content = reply.result.if_contains("content");
   ShownContent out = content != nullptr && content->is_array()
-                         ? shown_content(content->get_array(), folder)
+                         ? shown_content(content->get_array(), place)
                          : ShownContent();
   if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
     out.text = printable(to_json(reply.structured())) + "\n";
@@ -93,8 +97,10 @@ ShownContent shown_reply(const ToolReply& reply, const std::string& folder) {
   return out;
 }
 
-int print_reply(const ToolReply& reply, const std::string& streamed, const std::string& folder) {
-  ShownContent shown = shown_reply(reply, folder);
+int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlace place) {
+  // The text of a failure goes elsewhere than to the terminal that shows images.
+  if (reply.is_error()) place.images = ImageProtocol::none;
+  ShownContent shown = shown_reply(reply, place);
   if (!reply.is_error()) {
     if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
     return print(shown);
@@ -111,8 +117,7 @@ int print_json(const ToolReply& reply) {
 }
 
 int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
-              const CallCommandOptions& options) {
-  const bool as_json = options.remote.as_json;
+              bool as_json, const ContentPlace& place) {
   StopOnInterrupt interrupt;
   server.call.stop = interrupt.token();
   try {
@@ -123,7 +128,7 @@ int call_tool(RemoteServer& server, const std::string& tool, const json::object&
     }
     const std::string streamed = output.finish();
     const ToolReply reply = call.result();
-    return as_json ? print_json(reply) : print_reply(reply, streamed, options.folder);
+    return as_json ? print_json(reply) : print_reply(reply, streamed, place);
   } catch (const Error&) {
     if (interrupt.is_requested()) return kExitInterrupted;
     throw;
@@ -135,13 +140,15 @@ int run_call(RemoteServer& server, const RemoteWords& words, const CallCommandOp
     complain("call: " + error.message);
     return error.code;
   };
+  const auto place = content_place(options.content);
+  if (!place) return failed(place.error());
   auto given = given_arguments(options.arguments);
   if (!given) return failed(given.error());
   const auto schema = schema_of(server.client, words.name);
   if (!schema) return failed(schema.error());
   const auto arguments = tool_arguments(words.assignments, *schema, *std::move(given));
   if (!arguments) return failed(arguments.error());
-  return call_tool(server, words.name, *arguments, options);
+  return call_tool(server, words.name, *arguments, options.remote.as_json, *place);
 }
 
 }  // namespace
@@ -150,7 +157,7 @@ void add_call_command(CommandLine& program) {
   const auto options = std::make_shared<CallCommandOptions>();
   Subcommand command =
       program.add_subcommand("call", "Call a tool of an MCP server", kCallExamples, [options] {
-        return with_server("call", options->remote, kCallForm, terminal_answers(),
+        return with_server("call", options->remote, kCallForm, client_answers(options->questions),
                            [&](RemoteServer& server, const RemoteWords& words) {
                              return run_call(server, words, *options);
                            });
@@ -161,9 +168,8 @@ void add_call_command(CommandLine& program) {
   command.add_option("--arguments", &options->arguments,
                      {.text = "The arguments as a JSON object; - reads it from standard input",
                       .operand = "JSON"});
-  command.add_option("--save", &options->folder,
-                     {.text = "The folder for images, audio and binary resources. Default: here",
-                      .operand = "PATH"});
+  add_content_options(command, options->content);
+  add_question_options(command, options->questions);
 }
 
 }  // namespace sluice

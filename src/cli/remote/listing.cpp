@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/remote/schema_hints.hpp"
+#include "cli/content/schema_hints.hpp"
 #include "json/members.hpp"
 
 namespace sluice {

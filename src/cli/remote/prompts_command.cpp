@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "cli/content/content_options.hpp"
+#include "cli/content/content_text.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/questions/question_options.hpp"
 #include "cli/remote/call_arguments.hpp"
-#include "cli/remote/content_text.hpp"
 #include "cli/remote/listing.hpp"
 #include "cli/remote/remote_server.hpp"
-#include "cli/remote/terminal_answers.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 
@@ -43,14 +44,14 @@ int run_prompts(RemoteServer& server, bool as_json) {
 }
 
 /// All messages, each with its role before it.
-ShownContent shown_messages(const json::array& messages) {
+ShownContent shown_messages(const json::array& messages, const ContentPlace& place) {
   ShownContent out;
   for (const json::value& each : messages) {
     const json::object* const message = each.if_object();
     const json::value* const content =
         message == nullptr ? nullptr : message->if_contains("content");
     if (content == nullptr) continue;
-    ShownContent shown = shown_content({*content}, {});
+    ShownContent shown = shown_content({*content}, place);
     out.text.append(one_line(text_at(*message, "role"))).append(": ").append(shown.text);
     if (!out.text.ends_with('\n')) out.text.push_back('\n');
     for (std::string& note : shown.notes) out.notes.push_back(std::move(note));
@@ -59,12 +60,16 @@ ShownContent shown_messages(const json::array& messages) {
   return out;
 }
 
-int run_prompt(RemoteServer& server, const RemoteWords& words, bool as_json) {
+int run_prompt(RemoteServer& server, const RemoteWords& words, bool as_json,
+               const ContentOptions& options) {
+  const auto failed = [](const Error& error) {
+    complain("prompt: " + error.message);
+    return error.code;
+  };
+  const auto place = content_place(options);
+  if (!place) return failed(place.error());
   const auto given = text_arguments(words.assignments);
-  if (!given) {
-    complain("prompt: " + given.error().message);
-    return given.error().code;
-  }
+  if (!given) return failed(given.error());
   json::object arguments;
   for (const auto& [name, value] : *given) arguments[name] = value;
   json::object params{{"name", words.name}, {"arguments", std::move(arguments)}};
@@ -72,8 +77,9 @@ int run_prompt(RemoteServer& server, const RemoteWords& words, bool as_json) {
       server.client.request("prompts/get", std::move(params), server.call).result();
   if (as_json) return print(to_json(result) + "\n");
   const json::value* const messages = result.if_contains("messages");
-  return messages != nullptr && messages->is_array() ? print(shown_messages(messages->get_array()))
-                                                     : kExitOk;
+  return messages != nullptr && messages->is_array()
+             ? print(shown_messages(messages->get_array(), *place))
+             : kExitOk;
 }
 
 }  // namespace
@@ -92,16 +98,20 @@ void add_prompts_command(CommandLine& program) {
 
 void add_prompt_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
-  Subcommand command =
-      program.add_subcommand("prompt", "Get a prompt of an MCP server", kPromptExamples, [options] {
-        return with_server("prompt", *options, kPromptForm, terminal_answers(),
+  const auto content = std::make_shared<ContentOptions>();
+  const auto questions = std::make_shared<QuestionOptions>();
+  Subcommand command = program.add_subcommand(
+      "prompt", "Get a prompt of an MCP server", kPromptExamples, [options, content, questions] {
+        return with_server("prompt", *options, kPromptForm, client_answers(*questions),
                            [&](RemoteServer& server, const RemoteWords& words) {
-                             return run_prompt(server, words, options->as_json);
+                             return run_prompt(server, words, options->as_json, *content);
                            });
       });
   add_remote_options(command, *options,
                      {.operand = "TARGET PROMPT [NAME=VALUE]",
                       .text = std::string(kTargetText) + "; the prompt; its arguments"});
+  add_content_options(command, *content);
+  add_question_options(command, *questions);
 }
 
 }  // namespace sluice

@@ -10,6 +10,8 @@ void add_remote_options(Subcommand& command, RemoteOptions& options, const Words
       options.command,
       {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});
   command.add_flag("--json", options.as_json, {.text = "Print the server's answer as JSON"});
+  command.add_flag("-v,--verbose", options.is_verbose,
+                   {.text = "Show the traffic on standard error, without secrets"});
   const std::string group = "Connection";
   command.add_repeatable(
       "-H,--header", Keep::all,

@@ -20,6 +20,7 @@ struct RemoteOptions {
   std::string revision;              // empty: the newest that the server speaks
   std::optional<double> timeout;     // seconds
   bool as_json = false;
+  bool is_verbose = false;  // the traffic is shown
 };
 
 /// What the help says of TARGET.

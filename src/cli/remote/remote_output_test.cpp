@@ -5,10 +5,10 @@
 #include <sstream>
 #include <string>
 
+#include "cli/content/content_text.hpp"
+#include "cli/content/saved_files.hpp"
 #include "cli/remote/call_output.hpp"
-#include "cli/remote/content_text.hpp"
 #include "cli/remote/listing.hpp"
-#include "cli/remote/saved_files.hpp"
 #include "core/file_test_support.hpp"
 
 namespace sluice {
@@ -77,12 +77,23 @@ TEST(ShownContent, IsTextOrAFile) {
                  {"type":"resource_link","uri":"a:b","name":"A\nB"},
                  {"type":"new","x":1}])")
                                                .get_array(),
-                                           folder.path());
+                                           {.folder = folder.path()});
   EXPECT_EQ(shown.text, "Hello[2J\ninside\na:b  A B\n{\"type\":\"new\",\"x\":1}\n");
   EXPECT_THAT(shown.notes,
               ElementsAre("saved " + folder.path("image.png") + " (image/png, 2 bytes)",
                           "saved " + folder.path("resource.csv") + " (text/csv, 2 bytes)"));
   EXPECT_FALSE(shown.has_failed);
+}
+
+TEST(ShownContent, ImagesAreShownWhereTheTerminalCan) {
+  const test::TemporaryDirectory folder;
+  const ShownContent shown =
+      shown_content(json_value(R"([{"type":"text","text":"Look:"},
+                 {"type":"image","mimeType":"image/jpeg","data":"aGk="}])")
+                        .get_array(),
+                    {.folder = folder.path(), .images = ImageProtocol::iterm2});
+  EXPECT_EQ(shown.text, "Look:\n\x1b]1337;File=inline=1;size=2:aGk=\a\n");
+  EXPECT_EQ(shown.notes.size(), 1U);
 }
 
 TEST(ShownContent, SaysWhatCannotBeSaved) {

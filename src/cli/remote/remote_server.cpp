@@ -12,6 +12,7 @@
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "cli/terminal/traffic_text.hpp"
 #include "core/version.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -54,6 +55,7 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
   if (!headers) return std::unexpected(std::move(headers.error()));
   client.info = {.name = "sluice", .version = std::string(kVersion)};
   client.revision = options.revision;
+  if (options.is_verbose) client.on_traffic = traffic_printer();
   if (target.startup_timeout) client.connect_timeout = *target.startup_timeout;
   if (target.request_timeout) client.idle_timeout = *target.request_timeout;
   if (options.timeout) {
@@ -75,7 +77,7 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
 }
 
 int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
-                ClientOptions client,
+                Result<ClientOptions> client,
                 const std::function<int(RemoteServer&, const RemoteWords&)>& work) {
   const auto failed = [&](const Error& error, int code) {
     complain(std::string(command) + ": " + error.message);
@@ -83,7 +85,8 @@ int with_server(std::string_view command, const RemoteOptions& options, const Wo
   };
   const auto words = split_words(options.words, options.command, form);
   if (!words) return failed(words.error(), words.error().code);
-  auto server = open_server(*words, options, std::move(client));
+  if (!client) return failed(client.error(), client.error().code);
+  auto server = open_server(*words, options, *std::move(client));
   if (!server) return failed(server.error(), server.error().code);
   try {
     return work(*server, *words);

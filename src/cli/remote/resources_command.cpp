@@ -3,12 +3,13 @@
 #include <unistd.h>
 #include <vector>
 
+#include "cli/content/content_options.hpp"
+#include "cli/content/content_text.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
-#include "cli/remote/content_text.hpp"
+#include "cli/questions/question_options.hpp"
 #include "cli/remote/listing.hpp"
 #include "cli/remote/remote_server.hpp"
-#include "cli/remote/terminal_answers.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
@@ -64,13 +65,18 @@ int run_resources(RemoteServer& server, bool as_json) {
 }
 
 int run_read(RemoteServer& server, const std::string& uri, bool as_json,
-             const std::string& folder) {
+             const ContentOptions& options) {
+  const auto place = content_place(options);
+  if (!place) {
+    complain("read: " + place.error().message);
+    return place.error().code;
+  }
   const json::object result =
       server.client.request("resources/read", {{"uri", uri}}, server.call).result();
   if (as_json) return print(to_json(result) + "\n");
   const json::value* const contents = result.if_contains("contents");
   return contents != nullptr && contents->is_array()
-             ? print(shown_resource(contents->get_array(), folder))
+             ? print(shown_resource(contents->get_array(), *place))
              : print("");
 }
 
@@ -90,19 +96,20 @@ void add_resources_command(CommandLine& program) {
 
 void add_read_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
-  const auto folder = std::make_shared<std::string>();
+  const auto content = std::make_shared<ContentOptions>();
+  const auto questions = std::make_shared<QuestionOptions>();
   Subcommand command = program.add_subcommand(
-      "read", "Read a resource of an MCP server", kReadExamples, [options, folder] {
-        return with_server("read", *options, kReadForm, terminal_answers(),
+      "read", "Read a resource of an MCP server", kReadExamples, [options, content, questions] {
+        return with_server("read", *options, kReadForm, client_answers(*questions),
                            [&](RemoteServer& server, const RemoteWords& words) {
-                             return run_read(server, words.name, options->as_json, *folder);
+                             return run_read(server, words.name, options->as_json, *content);
                            });
       });
   add_remote_options(
       command, *options,
       {.operand = "TARGET URI", .text = std::string(kTargetText) + "; the resource"});
-  command.add_option("--save", folder.get(),
-                     {.text = "The folder for binary resources. Default: here", .operand = "PATH"});
+  add_content_options(command, *content);
+  add_question_options(command, *questions);
 }
 
 }  // namespace sluice

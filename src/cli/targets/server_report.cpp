@@ -1,61 +1,20 @@
 #include "cli/targets/server_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <utility>
 
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kMask = "***";
-
-/// Whether what has this name is secret.
+/// Whether what has this name on a command line is secret.
 bool looks_secret(std::string_view option) {
-  constexpr std::array<std::string_view, 9> kWords = {
-      {"key", "token", "secret", "pass", "pwd", "auth", "bearer", "cred", "header"}};
   const std::string name = to_lower(option);
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });
-}
-
-/// Whether a text by itself is a secret: a header's value, or a key that says whose it is.
-bool is_secret(std::string_view text) {
-  constexpr std::array<std::string_view, 10> kBeginnings = {
-      {"bearer ", "basic ", "sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xox", "akia", "eyj"}};
-  const std::string lower = to_lower(text);
-  return std::ranges::any_of(kBeginnings,
-                             [&](std::string_view each) { return lower.starts_with(each); });
-}
-
-/// A URL without what may be secret in it.
-std::string masked_url(std::string_view url) {
-  std::string out;
-  const auto scheme = url.find("://");
-  if (scheme != std::string_view::npos) {
-    const auto begin = scheme + 3;
-    const auto end = std::min(url.find_first_of("/?#", begin), url.size());
-    const auto at = url.substr(begin, end - begin).rfind('@');
-    out.append(url.substr(0, begin));
-    // What follows # is a path only for a socket.
-    if (!out.contains("unix")) url = url.substr(0, url.find('#'));
-    if (at != std::string_view::npos) out.append(kMask).append("@");
-    url.remove_prefix(at == std::string_view::npos ? begin : begin + at + 1);
-  }
-  const auto question = std::min(url.find('?'), url.size());
-  out.append(url.substr(0, question));
-  url.remove_prefix(question);
-  while (!url.empty()) {  // each begins with ? or &
-    const auto end = std::min(url.find('&', 1), url.size());
-    const std::string_view pair = url.substr(0, end);
-    const auto equals = std::min(pair.find('='), pair.size());
-    out.append(pair.substr(0, equals));
-    if (equals < pair.size()) out.append("=").append(kMask);
-    url.remove_prefix(end);
-  }
-  return out;
+  return sounds_secret(option) || name.contains("auth") || name.contains("header");
 }
 
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
@@ -64,7 +23,7 @@ std::vector<std::string> masked_arguments(const std::vector<std::string>& argume
   for (const std::string& argument : arguments) {
     const bool is_option = argument.starts_with('-');
     const auto sign = argument.find_first_of("=:");
-    if ((std::exchange(hides_next, false) && !is_option) || is_secret(argument)) {
+    if ((std::exchange(hides_next, false) && !is_option) || looks_like_secret(argument)) {
       out.emplace_back(kMask);
     } else if (sign != std::string::npos && looks_secret(argument.substr(0, sign))) {
       out.push_back(argument.substr(0, sign + 1).append(kMask));

@@ -112,4 +112,15 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string shortened(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  constexpr unsigned kContinuationMask = 0xC0;
+  constexpr unsigned kContinuation = 0x80;
+  while (bytes > 0 &&
+         (static_cast<unsigned char>(text[bytes]) & kContinuationMask) == kContinuation) {
+    --bytes;
+  }
+  return std::string(text.substr(0, bytes)) + "...";
+}
+
 }  // namespace sluice

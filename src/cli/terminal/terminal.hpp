@@ -67,4 +67,7 @@ std::string printable(std::string_view text);
 /// The same on one line, so that a message of a server does not look like several of this program.
 std::string one_line(std::string_view text);
 
+/// `text` cut to at most `bytes`, between characters, with "..." at its end if it was longer.
+std::string shortened(std::string_view text, std::size_t bytes);
+
 }  // namespace sluice

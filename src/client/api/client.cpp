@@ -204,13 +204,15 @@ Client connect(std::string_view url, ClientOptions options) {
                         .http_transport = options.http_transport,
                         .headers = options.headers,
                         .authorization = options.authorization,
-                        .ca_file = options.ca_file};
+                        .ca_file = options.ca_file,
+                        .on_traffic = options.on_traffic};
   return connect_by([&place](EventLoop& loop) { return open_link(loop, place); },
                     std::move(options));
 }
 
 Client connect(const ServerCommand& command, ClientOptions options) {
-  return connect_by([&command](EventLoop& loop) { return open_link(loop, command); },
+  return connect_by([&command, on_traffic = options.on_traffic](
+                        EventLoop& loop) { return open_link(loop, command, on_traffic); },
                     std::move(options));
 }
 

@@ -11,6 +11,7 @@
 #include "client/link/http_link.hpp"
 #include "client/link/line_link.hpp"
 #include "client/link/sse_link.hpp"
+#include "client/link/traced_link.hpp"
 #include "client/link/websocket_link.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
@@ -83,6 +84,33 @@ Result<HttpPlace> http_place(const std::string& text) {
                    }};
 }
 
+std::unique_ptr<ServerLink> open_http_link(EventLoop& loop, const LinkPlace& place, HttpPlace http,
+                                           HttpHeaderList headers, std::shared_ptr<TlsContext> tls,
+                                           std::shared_ptr<RequestAuthorizer> authorizer) {
+  HttpClientOptions client{
+      .dial = std::move(http.dial), .tls = std::move(tls), .tap = http_tap(place.on_traffic)};
+  if (authorizer) {
+    client.may_connect = [authorizer](const Endpoint& endpoint) {
+      authorizer->on_address(endpoint);
+      return true;
+    };
+  }
+  if (place.http_transport == HttpTransport::sse) {
+    return std::make_unique<SseLink>(loop, SseLinkOptions{.url = std::move(http.url),
+                                                          .headers = std::move(headers),
+                                                          .http = std::move(client),
+                                                          .authorizer = std::move(authorizer)});
+  }
+  HttpLinkOptions options{.url = std::move(http.url),
+                          .headers = std::move(headers),
+                          .http = std::move(client),
+                          .authorizer = std::move(authorizer)};
+  if (place.http_transport == HttpTransport::streamable) {
+    return std::make_unique<HttpLink>(loop, std::move(options));
+  }
+  return std::make_unique<HttpFallbackLink>(loop, std::move(options));
+}
+
 }  // namespace
 
 Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
@@ -103,7 +131,7 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
   if (place.url.starts_with(kUnixScheme)) {
     const std::string path = place.url.substr(kUnixScheme.size());
     if (path.empty()) return fail(kBadRequest, "unix: needs the path of a socket behind it");
-    return std::make_unique<LineLink>(loop, connect_unix(path));
+    return traced(std::make_unique<LineLink>(loop, connect_unix(path)), "unix", place.on_traffic);
   }
   Result<HttpPlace> http = http_place(place.url);
   if (!http) return std::unexpected(std::move(http.error()));
@@ -116,44 +144,29 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
   std::shared_ptr<RequestAuthorizer> authorizer;
   // Whoever may open a socket of this machine needs no authorization.
   if (place.authorization && !http->dial) {
-    authorizer = make_authorizer(loop, http->url, *place.authorization, tls);
+    authorizer =
+        make_authorizer(loop, http->url, *place.authorization, tls, http_tap(place.on_traffic));
   }
   if (http->url.is_websocket()) {
     WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};
     options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
-    return std::make_unique<WebSocketLink>(loop, std::move(options));
+    return traced(std::make_unique<WebSocketLink>(loop, std::move(options)), "websocket",
+                  place.on_traffic);
   }
-  HttpClientOptions client{.dial = std::move(http->dial), .tls = std::move(tls)};
-  if (authorizer) {
-    client.may_connect = [authorizer](const Endpoint& endpoint) {
-      authorizer->on_address(endpoint);
-      return true;
-    };
-  }
-  if (place.http_transport == HttpTransport::sse) {
-    return std::make_unique<SseLink>(loop, SseLinkOptions{.url = std::move(http->url),
-                                                          .headers = *std::move(headers),
-                                                          .http = std::move(client),
-                                                          .authorizer = std::move(authorizer)});
-  }
-  HttpLinkOptions options{.url = std::move(http->url),
-                          .headers = *std::move(headers),
-                          .http = std::move(client),
-                          .authorizer = std::move(authorizer)};
-  if (place.http_transport == HttpTransport::streamable) {
-    return std::make_unique<HttpLink>(loop, std::move(options));
-  }
-  return std::make_unique<HttpFallbackLink>(loop, std::move(options));
+  return traced(open_http_link(loop, place, *std::move(http), *std::move(headers), std::move(tls),
+                               std::move(authorizer)),
+                "http", place.on_traffic);
 }
 
-Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command) {
+Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command,
+                                              const OnTraffic& on_traffic) {
   if (command.arguments.empty()) return fail(kBadRequest, "The command of a server is empty");
-  return std::make_unique<LineLink>(
-      loop, start_child(loop, {.arguments = command.arguments,
-                               .environment = command.environment,
-                               .directory = command.directory,
-                               .discards_errors = command.discards_errors}));
+  auto lines = start_child(loop, {.arguments = command.arguments,
+                                  .environment = command.environment,
+                                  .directory = command.directory,
+                                  .discards_errors = command.discards_errors});
+  return traced(std::make_unique<LineLink>(loop, std::move(lines)), "stdio", on_traffic);
 }
 
 }  // namespace sluice

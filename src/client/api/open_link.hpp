@@ -21,6 +21,7 @@ struct LinkPlace {
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities
+  OnTraffic on_traffic = {};
 };
 
 /// The user's header fields as links take them, without those that links write themselves. Error
@@ -29,6 +30,7 @@ Result<HttpHeaderList> own_headers(const HttpHeaderList& given);
 
 /// Makes the link for a place, whose scheme names the transport. Error 400: what is wrong with it.
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place);
-Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command);
+Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command,
+                                              const OnTraffic& on_traffic = {});
 
 }  // namespace sluice

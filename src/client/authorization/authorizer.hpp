@@ -83,9 +83,10 @@ class Authorizer final : public RequestAuthorizer, public std::enable_shared_fro
 
 /// The authorizer for the links to the MCP server at `server`, with real requests and a real
 /// browser. `tls` is a client's context, for https. The file of tokens is shared with other threads
-/// and processes. A WebSocket's URL counts as the http one.
+/// and processes. A WebSocket's URL counts as the http one. `tap` is shown the heads of the
+/// requests that authorization takes.
 std::shared_ptr<Authorizer> make_authorizer(EventLoop& loop, const Url& server,
                                             AuthorizationOptions options,
-                                            std::shared_ptr<TlsContext> tls);
+                                            std::shared_ptr<TlsContext> tls, HttpTap tap = {});
 
 }  // namespace sluice

@@ -154,7 +154,8 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
 
 GuardedHttp::GuardedHttp(EventLoop& loop, GuardedHttpOptions options)
     : loop_(&loop), options_(std::move(options)) {
-  HttpClientOptions http{.tls = options_.tls, .idle_timeout = options_.timeout};
+  HttpClientOptions http{
+      .tls = options_.tls, .idle_timeout = options_.timeout, .tap = options_.tap};
   trusted_ = std::make_unique<HttpClient>(loop, http);
   http.may_connect = [this](const Endpoint& endpoint) { return may_connect(endpoint); };
   guarded_ = std::make_unique<HttpClient>(loop, http);

@@ -21,6 +21,7 @@ struct GuardedHttpOptions {
   std::shared_ptr<TlsContext> tls = {};
   Duration timeout = std::chrono::seconds(20);  // of one request with its redirects
   int max_redirects = 3;
+  HttpTap tap = {};
 };
 
 /// The requests of authorization, guarded against servers that would use this client to reach what

@@ -118,6 +118,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
           [self = shared_from_this(), error = std::move(head.error())] { self->fail_with(error); });
       return;
     }
+    if (state_->options.tap) tap_request(request);
     text_ = std::move(*head);
     if (!request.body.empty() || is_one_of(request.method, "POST", "PUT", "PATCH")) {
       text_.append("Content-Length: ").append(std::to_string(request.body.size())).append("\r\n");
@@ -144,6 +145,13 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   }
 
  private:
+  void tap_request(const HttpClientRequest& request) const {
+    std::vector<HeaderField> fields;
+    for (const auto& [name, value] : request.headers) fields.push_back({name, value});
+    state_->options.tap({.method = request.method,
+                         .url = &request.url,
+                         .headers = std::span<const HeaderField>(fields)});
+  }
   void begin() {
     const bool connects = connection_ == nullptr;
     if (connects) {
@@ -195,6 +203,9 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (status == kSwitchingProtocols) {
       fail_with({kBadGateway, "The server switched protocols without being asked to"});
       return false;
+    }
+    if (const HttpTap& tap = state_->options.tap) {
+      tap({.url = &url_, .status = status, .headers = headers});
     }
     if (callbacks_.on_head) callbacks_.on_head({.status = status, .headers = headers});
     return !ended_;

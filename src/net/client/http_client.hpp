@@ -54,6 +54,17 @@ struct HttpReplyCallbacks {
   std::function<void(const Error&)> on_failure = {};
 };
 
+/// The head of a request that is sent, or of a reply that has come, for those who watch. Views are
+/// valid during the call.
+struct HttpHead {
+  std::string_view method = {};  // of a request; empty: it is of a reply
+  const Url* url = nullptr;      // of the request
+  int status = 0;                // of a reply
+  HeaderFields headers = {};
+};
+/// Is called on the client's loop, and must do nothing to the client.
+using HttpTap = std::function<void(const HttpHead&)>;
+
 struct HttpClientOptions {
   Dial dial = {};                                       // empty: TCP
   std::shared_ptr<TlsContext> tls = {};                 // a client's context, for https
@@ -65,6 +76,7 @@ struct HttpClientOptions {
   /// Which of the addresses that a name has may be connected to; empty: all. Guards against names
   /// that lead to places that only this machine can reach.
   std::function<bool(const Endpoint&)> may_connect = {};
+  HttpTap tap = {};  // is shown all heads
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects

@@ -124,6 +124,27 @@ test('call: images and audio are saved, and replace nothing', async (t) => {
   assert.equal(readFileSync(path.join(folder, 'image.png')).subarray(1, 4).toString(), 'PNG');
 });
 
+test('call: a terminal that can shows images, and no pipe gets them', async (t) => {
+  const server = await start_everything(t);
+  const folder = folder_of(t);
+  const words = ['call', server.mcp_url, 'test_image_content', '--save', folder];
+  const kitty = { TERM: 'xterm-kitty' };
+  const terminal = new Terminal(t, [program, ...words], { env: kitty });
+  assert.equal(await terminal.exit_code(), 0);
+  assert.match(terminal.seen, /\x1b_Ga=T,f=100,q=2,m=0;iVBORw0KGgo[\w+/=]+\x1b\\/);
+  const hidden = new Terminal(t, [program, ...words, '--images', 'never'], { env: kitty });
+  assert.equal(await hidden.exit_code(), 0);
+  assert.ok(!hidden.seen.includes('\x1b_G'));
+  const chosen = new Terminal(t, [program, ...words, '--images', 'iterm2']);
+  assert.equal(await chosen.exit_code(), 0);
+  assert.match(chosen.seen, /\x1b\]1337;File=inline=1;size=\d+:iVBORw0KGgo/);
+  const piped = await run_program([...words, '--images', 'kitty'], { env: kitty });
+  assert.equal(piped.stdout, '');
+  assert.equal(readdirSync(folder).length, 4);
+  const wrong = await run_program([...words, '--images', 'sixel']);
+  assert.equal(wrong.code, 2, wrong.stderr);
+});
+
 test('call: output comes while the tool runs, and Ctrl-C cancels', async (t) => {
   const server = await start_everything(t);
   const counted = await run_program(['call', server.mcp_url, 'count', 'to=3']);
@@ -254,4 +275,62 @@ test('questions are asked on the terminal, and declined without one', async (t) 
   terminal.type('yes\n');
   await shows('Hello, Mira!');
   assert.equal(await terminal.exit_code(), 0);
+});
+
+test('-v shows the traffic of HTTP and of a command, without secrets', async (t) => {
+  const server = await start_everything(t);
+  const words = ['call', server.mcp_url, 'greet', 'name=Mira', '-v'];
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    const shown = await run_program([
+      ...words,
+      ...['--revision', revision, '-H', 'Authorization: Bearer sesame', '-H', 'X-Api-Key: sesame'],
+    ]);
+    assert.equal(shown.stdout, 'Hello, Mira!\n', shown.stderr);
+    assert.match(shown.stderr, /^\d+\.\d{3} s > http POST http:.*\/mcp {2}.*Authorization: \*\*\*;/m);
+    assert.match(shown.stderr, /^\d+\.\d{3} s > http \{.*"tools\/call".*"name":"Mira"/m);
+    assert.match(shown.stderr, /^\d+\.\d{3} s < http 200 {2}.*Content-Type: /m);
+    assert.match(shown.stderr, /^\d+\.\d{3} s < http \{.*Hello, Mira!/m);
+    assert.ok(!shown.stderr.includes('sesame'), shown.stderr);
+  }
+  const legacy = await run_program([...words, '--revision', '2025-11-25']);
+  assert.match(legacy.stderr, /Mcp-Session-Id: [^ ;]{1,8}\.\.\.(;|$)/im);
+  assert.doesNotMatch(legacy.stderr, /Mcp-Session-Id: [^ .;]{9}/i);
+  const login = await run_program(['login', server.mcp_url, '-v']);
+  assert.match(login.stderr, /> http GET http:.*\/\.well-known\/oauth-protected-resource/);
+  const stdio = await run_program(['call', '-v', ...kStdio, 'greet', 'name=Mira']);
+  assert.match(stdio.stderr, /^\d+\.\d{3} s > stdio \{"jsonrpc"/m);
+  assert.equal(stdio.stdout, 'Hello, Mira!\n');
+});
+
+test('a server that asks a model gets its answer only if the user allows it', async (t) => {
+  const server = await start_everything(t);
+  const words = ['call', server.mcp_url, '--revision', '2025-11-25', 'test_sampling', 'prompt=Hello'];
+  // Not even the capability is declared.
+  const alone = await run_program(words);
+  assert.notEqual(alone.code, 0);
+  const allowed = await run_program([...words, '--sampling', 'allow']);
+  assert.match(allowed.stdout, /^LLM response: Hello! I am /, allowed.stderr);
+  assert.match(allowed.stderr, /^sluice: the server asks the tiny built-in model: Hello$/m);
+  const shows = (terminal, text) => terminal.until((seen) => seen.includes(text), `it shows ${text}`);
+  for (const [typed, answer] of [
+    ['yes\n', 'LLM response: Hello! I am '],
+    ['\n', 'User rejected sampling request'],
+  ]) {
+    const terminal = new Terminal(t, [program, ...words]);
+    await shows(terminal, 'user: Hello');
+    await shows(terminal, '[yes, no or always]');
+    terminal.type(typed);
+    await shows(terminal, answer);
+    await terminal.exit_code();
+  }
+  const never = new Terminal(t, [program, ...words, '--sampling', 'never']);
+  await never.exit_code();
+  assert.ok(!never.seen.includes('always'));
+  for (const [option, code] of [
+    [['--sampling', 'perhaps'], 2],
+    [['--sampling', 'allow', '--model', '/nowhere/model.gguf'], 1],
+  ]) {
+    const wrong = await run_program([...words, ...option]);
+    assert.equal(wrong.code, code, wrong.stderr);
+  }
 });

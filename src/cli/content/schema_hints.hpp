@@ -43,7 +43,4 @@ std::string type_text(const json::value& schema, const json::object& root);
 std::string quoted_schema(const json::value& schema);
 inline constexpr std::size_t kMaxQuote = 300;
 
-/// `text` cut to at most `bytes`, between characters, with "..." at its end if it was longer.
-std::string shortened(std::string_view text, std::size_t bytes);
-
 }  // namespace sluice

@@ -1,4 +1,4 @@
-#include "cli/remote/saved_files.hpp"
+#include "cli/content/saved_files.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,9 +1,9 @@
-#include "cli/remote/content_text.hpp"
+#include "cli/content/content_text.hpp"
 
 #include <utility>
 
+#include "cli/content/saved_files.hpp"
 #include "cli/options/exit_code.hpp"
-#include "cli/remote/saved_files.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/text/base64.hpp"
 #include "json/members.hpp"
@@ -17,14 +17,15 @@ void append_text(ShownContent& out, std::string_view text) {
 }
 
 void save(ShownContent& out, std::string_view kind, std::string_view mime_type,
-          std::string_view base64, const std::string& folder) {
+          std::string_view base64, const ContentPlace& place) {
   const auto bytes = decode_base64(base64);
   if (!bytes) {
     out.notes.push_back("the server's " + std::string(kind) + " is no Base64, and is not saved");
     out.has_failed = true;
     return;
   }
-  const auto path = save_new_file(folder, kind, mime_type, *bytes);
+  out.text.append(image_sequence(place.images, mime_type, *bytes));
+  const auto path = save_new_file(place.folder, kind, mime_type, *bytes);
   if (!path) {
     out.notes.push_back(path.error().message);
     out.has_failed = true;
@@ -34,20 +35,20 @@ void save(ShownContent& out, std::string_view kind, std::string_view mime_type,
   out.notes.push_back("saved " + *path + " (" + type + std::to_string(bytes->size()) + " bytes)");
 }
 
-void append_resource(ShownContent& out, const json::object& resource, const std::string& folder) {
+void append_resource(ShownContent& out, const json::object& resource, const ContentPlace& place) {
   if (const json::value* const blob = resource.if_contains("blob");
       blob != nullptr && blob->is_string()) {
-    return save(out, "resource", text_at(resource, "mimeType"), blob->get_string(), folder);
+    return save(out, "resource", text_at(resource, "mimeType"), blob->get_string(), place);
   }
   append_text(out, text_at(resource, "text"));
 }
 
-void append_block(ShownContent& out, const json::value& block, const std::string& folder) {
+void append_block(ShownContent& out, const json::value& block, const ContentPlace& place) {
   const json::object* const members = block.if_object();
   const std::string_view type = members == nullptr ? std::string_view() : text_at(*members, "type");
   if (type == "text") return append_text(out, text_at(*members, "text"));
   if (type == "image" || type == "audio") {
-    return save(out, type, text_at(*members, "mimeType"), text_at(*members, "data"), folder);
+    return save(out, type, text_at(*members, "mimeType"), text_at(*members, "data"), place);
   }
   if (type == "resource_link") {
     const std::string_view about = text_at(*members, "name");
@@ -56,23 +57,23 @@ void append_block(ShownContent& out, const json::value& block, const std::string
   }
   if (const json::object* const resource =
           type == "resource" ? object_at(*members, "resource") : nullptr) {
-    return append_resource(out, *resource, folder);
+    return append_resource(out, *resource, place);
   }
   append_text(out, to_json(block));
 }
 
 }  // namespace
 
-ShownContent shown_content(const json::array& blocks, const std::string& folder) {
+ShownContent shown_content(const json::array& blocks, const ContentPlace& place) {
   ShownContent out;
-  for (const json::value& block : blocks) append_block(out, block, folder);
+  for (const json::value& block : blocks) append_block(out, block, place);
   return out;
 }
 
-ShownContent shown_resource(const json::array& contents, const std::string& folder) {
+ShownContent shown_resource(const json::array& contents, const ContentPlace& place) {
   ShownContent out;
   for (const json::value& each : contents) {
-    if (each.is_object()) append_resource(out, each.get_object(), folder);
+    if (each.is_object()) append_resource(out, each.get_object(), place);
   }
   return out;
 }

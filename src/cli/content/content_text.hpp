@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/content/terminal_images.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -15,13 +16,19 @@ struct ShownContent {
   bool has_failed = false;              // a file could not be saved
 };
 
+/// Where images, audio and binary resources go.
+struct ContentPlace {
+  std::string folder = {};                     // of files; empty: the working directory
+  ImageProtocol images = ImageProtocol::none;  // of the terminal that gets the text
+};
+
 /// Content blocks of a tool or a prompt (2025-11-25, Tools, Tool Result). Images, audio and binary
-/// resources become files in `folder` (empty: the working directory). Blocks of kinds that are not
+/// resources become files, and the terminal shows images where it can. Blocks of kinds that are not
 /// known are shown as JSON.
-ShownContent shown_content(const json::array& blocks, const std::string& folder);
+ShownContent shown_content(const json::array& blocks, const ContentPlace& place);
 
 /// The `contents` of a resource that was read, in the same way.
-ShownContent shown_resource(const json::array& contents, const std::string& folder);
+ShownContent shown_resource(const json::array& contents, const ContentPlace& place);
 
 /// Prints it, notes first. Returns the program's exit code.
 int print(const ShownContent& content);

@@ -17,6 +17,13 @@ struct AskedUser {
   std::function<std::optional<std::string>()> read_line;
 };
 
+/// The user at the terminal, if standard input and standard error are one. An interrupt ends the
+/// reading.
+std::optional<AskedUser> terminal_user();
+
+/// What somebody means who types yes, no, or the like.
+std::optional<bool> said_yes(std::string_view text);
+
 /// Asks the user what a server wants to know, and returns the result of elicitation/create
 /// (2025-11-25, Elicitation).
 ///

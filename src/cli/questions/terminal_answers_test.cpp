@@ -1,4 +1,4 @@
-#include "cli/remote/terminal_answers.hpp"
+#include "cli/questions/terminal_answers.hpp"
 
 #include <deque>
 #include <gmock/gmock.h>

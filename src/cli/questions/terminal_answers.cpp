@@ -1,4 +1,4 @@
-#include "cli/remote/terminal_answers.hpp"
+#include "cli/questions/terminal_answers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/remote/schema_hints.hpp"
+#include "cli/content/schema_hints.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/text/text.hpp"
@@ -116,13 +116,6 @@ const Choice* chosen_choice(const std::vector<Choice>& choices, std::string_view
     }
   }
   return nullptr;
-}
-
-std::optional<bool> said_yes(std::string_view text) {
-  const std::string word = to_lower(trim(text));
-  if (word == "y" || word == "yes" || word == "true") return true;
-  if (word == "n" || word == "no" || word == "false") return false;
-  return std::nullopt;
 }
 
 /// What the user has typed, as the field has it. Nothing if it is none of the choices.
@@ -256,6 +249,19 @@ std::optional<std::string> read_terminal_line() {
 
 }  // namespace
 
+std::optional<AskedUser> terminal_user() {
+  if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return std::nullopt;
+  return AskedUser{.show = [](std::string_view text) { write_all(STDERR_FILENO, text); },
+                   .read_line = read_terminal_line};
+}
+
+std::optional<bool> said_yes(std::string_view text) {
+  const std::string word = to_lower(trim(text));
+  if (word == "y" || word == "yes" || word == "true") return true;
+  if (word == "n" || word == "no" || word == "false") return false;
+  return std::nullopt;
+}
+
 json::object ask_user(const json::object& params, const AskedUser& user) {
   user.show("\nThe server asks: " + printable(text_at(params, "message")) + "\n");
   return text_at(params, "mode") == "url" ? ask_url(params, user) : ask_form(params, user);
@@ -264,13 +270,10 @@ json::object ask_user(const json::object& params, const AskedUser& user) {
 ClientOptions terminal_answers() {
   ClientOptions out;
   out.on_elicitation = [](const json::object& params) {
-    if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) {
-      complain("the server asks: " + std::string(text_at(params, "message")) +
-               "; declined, as there is no terminal");
-      return elicit_action("decline");
-    }
-    return ask_user(params, {.show = [](std::string_view text) { write_all(STDERR_FILENO, text); },
-                             .read_line = read_terminal_line});
+    if (const auto user = terminal_user()) return ask_user(params, *user);
+    complain("the server asks: " + std::string(text_at(params, "message")) +
+             "; declined, as there is no terminal");
+    return elicit_action("decline");
   };
   return out;
 }

@@ -1,14 +1,11 @@
+#include "cli/completion/completion_scripts.hpp"
+
 #include <algorithm>
-#include <memory>
-#include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
-#include "cli/options/command.hpp"
-#include "cli/options/command_line.hpp"
-#include "cli/options/exit_code.hpp"
-#include "cli/terminal/terminal.hpp"
+#include "cli/completion/server_offers.hpp"
+#include "cli/completion/word_offers.hpp"
 
 namespace sluice {
 namespace {
@@ -84,46 +81,30 @@ std::string bash_cases(const CommandOutline& command) {
   return out;
 }
 
-std::string bash_completion(const CommandOutline& program) {
-  std::string out =
-      "# Completion of " + program.name + " for bash, written by `" + program.name +
-      " completion bash`.\n"
-      "_sluice() {\n"
-      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-      "  local words= action=\n"
-      "  # bash takes --name=value for three words.\n"
-      "  if [[ $current == = ]]; then\n"
-      "    current=\n"
-      "  elif [[ $previous == = ]]; then\n"
-      "    previous=${COMP_WORDS[COMP_CWORD-2]}\n"
-      "  fi\n"
-      "  COMPREPLY=()\n"
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    words=" +
-      single_quoted(joined(command_names(program), " ") + " " + joined(words_of(program), " ")) +
-      "\n"
-      "  else\n"
-      "    case ${COMP_WORDS[1]} in\n";
-  for (const CommandOutline& command : program.commands) {
-    out.append("    ").append(command.name).append(")\n      case $previous in\n");
-    out.append(bash_cases(command));
-    out.append("        *) words=")
-        .append(single_quoted(joined(words_of(command), " ")))
-        .append(" ;;\n");
-    out.append("      esac\n      ;;\n");
-  }
-  return out +
-         "    esac\n"
-         "  fi\n"
-         "  if [[ $action == file ]]; then\n"
-         "    compopt -o filenames 2>/dev/null\n"
-         "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-         "  else\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-         "  fi\n"
-         "}\n"
-         "complete -F _sluice " +
-         program.name + "\n";
+/// What a server has, of which bash sees only what follows the last = or :.
+std::string bash_server_words() {
+  return "_sluice_server_words() {\n"
+         "  local rest=${COMP_LINE:0:COMP_POINT} word\n"
+         "  local -a typed=()\n"
+         "  for word in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
+         "    if ((${#typed[@]} == 0)) || [[ $rest == [[:space:]]* ]]; then\n"
+         "      typed+=(\"$word\")\n"
+         "    else\n"
+         "      typed[-1]+=$word\n"
+         "    fi\n"
+         "    rest=${rest#\"${rest%%[![:space:]]*}\"}\n"
+         "    rest=${rest#\"$word\"}\n"
+         "  done\n"
+         "  local kept=${typed[-1]%\"$current\"}\n"
+         "  typed=(\"${typed[@]//[\\\"\\'\\\\]/}\")\n"
+         "  while IFS=$'\\t' read -r word _; do\n"
+         "    if [[ $word == *= ]]; then compopt -o nospace 2>/dev/null; fi\n"
+         "    printf -v word %q \"${word#\"$kept\"}\"\n"
+         "    COMPREPLY+=(\"$word\")\n"
+         "  done < <(\"$1\" " +
+         std::string(kOfferCommand) +
+         " \"${typed[@]:1}\" 2>/dev/null)\n"
+         "}\n";
 }
 
 /// `text` in a specification of zsh's _arguments.
@@ -153,7 +134,9 @@ std::string zsh_arguments(const CommandOutline& command, std::string_view indent
   };
   for (const OptionOutline& option : command.options) {
     if (option.is_argument) {
-      add((option.takes_many ? "*" : "") + zsh_value(option));
+      const bool is_of_server = takes_target(command);
+      add((option.takes_many ? "*" : "") +
+          (is_of_server ? ":word:_sluice_server_words" : zsh_value(option)));
       continue;
     }
     for (const std::string& name : option.names) {
@@ -167,43 +150,23 @@ std::string zsh_arguments(const CommandOutline& command, std::string_view indent
   return out + "\n";
 }
 
-std::string zsh_completion(const CommandOutline& program) {
-  std::string out = "#compdef " + program.name + "\n# Completion of " + program.name +
-                    " for zsh, written by `" + program.name +
-                    " completion zsh`.\n"
-                    "_sluice() {\n"
-                    "  if ((CURRENT == 2)); then\n"
-                    "    local -a commands=(\n";
-  for (const CommandOutline& command : program.commands) {
-    out.append("      ");
-    out.append(single_quoted(command.name + ":" + zsh_escaped(command.description)))
-        .push_back('\n');
-  }
-  out.append(
-      "    )\n"
-      "    _describe command commands\n");
-  out.append(zsh_arguments(program, "    "));
-  out.append(
-      "    return\n"
-      "  fi\n"
-      "  local command=$words[2]\n"
-      "  shift words\n"
-      "  ((CURRENT--))\n"
-      "  case $command in\n");
-  for (const CommandOutline& command : program.commands) {
-    out.append("    ").append(command.name).append(")\n");
-    out.append(zsh_arguments(command, "      ")).append("      ;;\n");
-  }
-  return out +
-         "  esac\n"
-         "}\n"
-         "if [[ $funcstack[1] == _sluice ]]; then\n"
-         "  _sluice \"$@\"\n"
-         "else\n"
-         "  compdef _sluice " +
-         program.name +
-         "\n"
-         "fi\n";
+std::string zsh_server_words() {
+  return "_sluice_server_words() {\n"
+         "  local line word\n"
+         "  local -a whole shown open opening\n"
+         "  for line in ${(f)\"$($program " +
+         std::string(kOfferCommand) +
+         " \"${(@Q)words[1,CURRENT]}\" 2>/dev/null)\"}; do\n"
+         "    word=${line%%$'\\t'*} line=${line/$'\\t'/  }\n"
+         "    if [[ $word == *= ]]; then\n"
+         "      open+=(\"$word\") opening+=(\"$line\")\n"
+         "    else\n"
+         "      whole+=(\"$word\") shown+=(\"$line\")\n"
+         "    fi\n"
+         "  done\n"
+         "  compadd -l -d shown -a whole\n"
+         "  compadd -l -S '' -d opening -a open\n"
+         "}\n";
 }
 
 std::string fish_option(const OptionOutline& option) {
@@ -239,10 +202,103 @@ std::string fish_condition(const CommandOutline& program, const CommandOutline& 
   return out;
 }
 
+}  // namespace
+
+std::string bash_completion(const CommandOutline& program) {
+  std::string out =
+      "# Completion of " + program.name + " for bash, written by `" + program.name +
+      " completion bash`.\n" + bash_server_words() +
+      "_sluice() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "  local words= action=\n"
+      "  # bash takes --name=value for three words, and so a:b.\n"
+      "  if [[ $current == [=:] ]]; then\n"
+      "    current=\n"
+      "  elif [[ $previous == = ]]; then\n"
+      "    previous=${COMP_WORDS[COMP_CWORD-2]}\n"
+      "  fi\n"
+      "  COMPREPLY=()\n"
+      "  if ((COMP_CWORD == 1)); then\n"
+      "    words=" +
+      single_quoted(joined(command_names(program), " ") + " " + joined(words_of(program), " ")) +
+      "\n"
+      "  else\n"
+      "    case ${COMP_WORDS[1]} in\n";
+  for (const CommandOutline& command : program.commands) {
+    out.append("    ").append(command.name).append(")\n      case $previous in\n");
+    out.append(bash_cases(command));
+    out.append("        *) words=")
+        .append(single_quoted(joined(words_of(command), " ")))
+        .append(takes_target(command) ? "; [[ $current == -* ]] || action=server ;;\n" : " ;;\n");
+    out.append("      esac\n      ;;\n");
+  }
+  return out +
+         "    esac\n"
+         "  fi\n"
+         "  if [[ $action == file ]]; then\n"
+         "    compopt -o filenames 2>/dev/null\n"
+         "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+         "  elif [[ $action == server ]]; then\n"
+         "    _sluice_server_words \"${1:-sluice}\"\n"
+         "  else\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+         "  fi\n"
+         "}\n"
+         "complete -F _sluice " +
+         program.name + "\n";
+}
+
+std::string zsh_completion(const CommandOutline& program) {
+  std::string out = "#compdef " + program.name + "\n# Completion of " + program.name +
+                    " for zsh, written by `" + program.name + " completion zsh`.\n" +
+                    zsh_server_words() +
+                    "_sluice() {\n"
+                    "  local program=$words[1]\n"
+                    "  if ((CURRENT == 2)); then\n"
+                    "    local -a commands=(\n";
+  for (const CommandOutline& command : program.commands) {
+    out.append("      ");
+    out.append(single_quoted(command.name + ":" + zsh_escaped(command.description)))
+        .push_back('\n');
+  }
+  out.append(
+      "    )\n"
+      "    _describe command commands\n");
+  out.append(zsh_arguments(program, "    "));
+  out.append(
+      "    return\n"
+      "  fi\n"
+      "  local command=$words[2]\n"
+      "  shift words\n"
+      "  ((CURRENT--))\n"
+      "  case $command in\n");
+  for (const CommandOutline& command : program.commands) {
+    out.append("    ").append(command.name).append(")\n");
+    out.append(zsh_arguments(command, "      ")).append("      ;;\n");
+  }
+  return out +
+         "  esac\n"
+         "}\n"
+         "if [[ $funcstack[1] == _sluice ]]; then\n"
+         "  _sluice \"$@\"\n"
+         "else\n"
+         "  compdef _sluice " +
+         program.name +
+         "\n"
+         "fi\n";
+}
+
 std::string fish_completion(const CommandOutline& program) {
   const std::string start = "complete -c " + program.name;
   std::string out = "# Completion of " + program.name + " for fish, written by `" + program.name +
-                    " completion fish`.\n" + start + " -f\n";
+                    " completion fish`.\n"
+                    "function __sluice_server_words\n"
+                    "  set -l words (commandline -opc)\n"
+                    "  $words[1] " +
+                    kOfferCommand +
+                    " $words[2..-1] \"$(commandline -ct)\" 2>/dev/null\n"
+                    "end\n" +
+                    start + " -f\n";
   const auto add = [&](std::string_view condition, std::string_view rest) {
     out.append(start).append(" -n ").append(single_quoted(condition)).append(rest);
   };
@@ -258,41 +314,11 @@ std::string fish_completion(const CommandOutline& program) {
       if (option.is_argument && option.values().empty()) continue;
       add(fish_condition(program, command), fish_option(option));
     }
+    if (takes_target(command)) {
+      add(fish_condition(program, command), " -a '(__sluice_server_words)'\n");
+    }
   }
   return out;
-}
-
-int run_completion(const CommandLine& program, const std::string& shell) {
-  std::string script;
-  if (shell == "bash") {
-    script = bash_completion(program.outline());
-  } else if (shell == "zsh") {
-    script = zsh_completion(program.outline());
-  } else if (shell == "fish") {
-    script = fish_completion(program.outline());
-  } else {
-    complain("completion: give the shell: bash, zsh or fish");
-    return kExitUsage;
-  }
-  return print(script);
-}
-
-constexpr const char* kCompletionExamples =
-    "Examples:\n"
-    "  source <(sluice completion bash)\n"
-    "  source <(sluice completion zsh)\n"
-    "  sluice completion fish | source\n"
-    "\n"
-    "`cmake --install` puts the scripts where the shells look for them.\n";
-
-}  // namespace
-
-void add_completion_command(CommandLine& program) {
-  const auto shell = std::make_shared<std::string>();
-  Subcommand command = program.add_subcommand(
-      "completion", "Print a script that completes commands and options in a shell",
-      kCompletionExamples, [&program, shell] { return run_completion(program, *shell); });
-  command.add_option("shell", shell.get(), {.text = "The shell", .operand = "bash|zsh|fish"});
 }
 
 }  // namespace sluice

@@ -1,9 +1,10 @@
-#include "cli/remote/schema_hints.hpp"
+#include "cli/content/schema_hints.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 
 namespace sluice {
@@ -166,17 +167,6 @@ bool requires_property(const json::object& schema, std::string_view name) {
 
 std::string type_text(const json::value& schema, const json::object& root) {
   return type_text_at(schema, root, 0);
-}
-
-std::string shortened(std::string_view text, std::size_t bytes) {
-  if (text.size() <= bytes) return std::string(text);
-  constexpr unsigned kContinuationMask = 0xC0;
-  constexpr unsigned kContinuation = 0x80;
-  while (bytes > 0 &&
-         (static_cast<unsigned char>(text[bytes]) & kContinuationMask) == kContinuation) {
-    --bytes;
-  }
-  return std::string(text.substr(0, bytes)) + "...";
 }
 
 std::string quoted_schema(const json::value& schema) {

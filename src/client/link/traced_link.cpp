@@ -1,0 +1,109 @@
+#include "client/link/traced_link.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "core/text/secrets.hpp"
+#include "net/http/http_types.hpp"
+
+namespace sluice {
+namespace {
+
+void tell_traffic(const OnTraffic& on_traffic, const Traffic& traffic) {
+  try {
+    on_traffic(traffic);
+  } catch (const std::exception& exception) {
+    log_warning("on_traffic of a client has failed", {{"why", what_of(exception)}});
+  } catch (...) {
+    log_warning("on_traffic of a client has failed", {});
+  }
+}
+
+/// The value of a header field, without what is secret in it.
+std::string shown_header(std::string_view name, std::string_view value) {
+  constexpr std::size_t kShownOfSession = 8;
+  if (equals_ignoring_case(name, "Mcp-Session-Id")) {
+    // Whoever knows all of it is taken for this client.
+    return std::string(value.substr(0, std::min(kShownOfSession, value.size() / 4))) + "...";
+  }
+  if (sounds_secret(name)) return std::string(kMask);
+  const bool is_url =
+      equals_ignoring_case(name, "Location") || (value.contains("://") && !value.contains(' '));
+  return is_url ? masked_url(value) : std::string(value);
+}
+
+class TracedLink final : public ServerLink, private ServerLink::Owner {
+ public:
+  TracedLink(std::unique_ptr<ServerLink> link, std::string_view transport, OnTraffic on_traffic)
+      : link_(std::move(link)), transport_(transport), on_traffic_(std::move(on_traffic)) {}
+
+  void open(ServerLink::Owner& owner) override {
+    owner_ = &owner;
+    link_->open(*this);
+  }
+  Result<void> send(OutgoingMessage message) override {
+    show(true, message.text);
+    return link_->send(std::move(message));
+  }
+  bool drop(const RequestId& id) override { return link_->drop(id); }
+  bool reopen() override { return link_->reopen(); }
+  [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
+  void close(std::function<void()> done) override { link_->close(std::move(done)); }
+
+ private:
+  void show(bool is_sent, std::string_view text) const {
+    tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = text});
+  }
+
+  // ServerLink::Owner
+  void on_message(std::string_view text) override {
+    show(false, text);
+    owner_->on_message(text);
+  }
+  bool on_reply(const RequestId& id, std::string_view text) override {
+    show(false, text);
+    return owner_->on_reply(id, text);
+  }
+  void on_unreadable(std::string_view text, const Error& why) override {
+    show(false, text);
+    owner_->on_unreadable(text, why);
+  }
+  void on_unanswered(const RequestId& id, const Error& why) override {
+    owner_->on_unanswered(id, why);
+  }
+  void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
+  [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
+  void on_lost(const Error& why) override { owner_->on_lost(why); }
+
+  std::unique_ptr<ServerLink> link_;
+  std::string_view transport_;
+  OnTraffic on_traffic_;
+  ServerLink::Owner* owner_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string_view transport,
+                                   const OnTraffic& on_traffic) {
+  if (!on_traffic) return link;
+  return std::make_unique<TracedLink>(std::move(link), transport, on_traffic);
+}
+
+HttpTap http_tap(const OnTraffic& on_traffic) {
+  if (!on_traffic) return {};
+  return [on_traffic](const HttpHead& head) {
+    const bool is_request = !head.method.empty();
+    Traffic traffic{.is_sent = is_request, .transport = "http"};
+    traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
+                               : std::to_string(head.status);
+    for (const HeaderField& field : head.headers) {
+      traffic.headers.emplace_back(field.name, shown_header(field.name, field.value));
+    }
+    tell_traffic(on_traffic, traffic);
+  };
+}
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "client/session/server_link.hpp"
+#include "net/client/http_client.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice {
+
+/// `link` with its messages shown to `on_traffic`, both ways; `link` itself if that is empty.
+/// `transport` is a literal.
+std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string_view transport,
+                                   const OnTraffic& on_traffic);
+
+/// Shows heads to `on_traffic`, without what authorizes requests; empty if that is empty.
+HttpTap http_tap(const OnTraffic& on_traffic);
+
+}  // namespace sluice

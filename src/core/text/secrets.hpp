@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// What stands in the place of a secret.
+inline constexpr std::string_view kMask = "***";
+
+/// Whether what has this name - a field of a head, a member of an object, an option - is likely to
+/// be secret, as `api_key`, `accessToken` and `--password` are. Names of MCP that only look so,
+/// such as `progressToken`, are not.
+bool sounds_secret(std::string_view name);
+
+/// Whether a text by itself is likely to be a secret: a header's value, or a key that says whose it
+/// is.
+bool looks_like_secret(std::string_view text);
+
+/// A URL, or the path and query of one, without what may be secret in it: the user information, the
+/// values of the query, and the fragment. What follows # of a socket is a path and stays.
+std::string masked_url(std::string_view url);
+
+}  // namespace sluice
