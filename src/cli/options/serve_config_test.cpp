@@ -284,7 +284,8 @@ TEST(ServeConfig, ATableHeaderWithoutAKeyIsRefused) {
 }
 
 TEST(ServeConfig, ACharacterBeyondAsciiOutsideStringsIsRefused) {
-  for (const std::string_view text : {"\n\xC2\xA0 = 1", "\na = \xC3\xA4", "\nfile\xD2\x95"}) {
+  for (const std::string_view text :
+       {"\n\xC2\xA0 = 1", "\na = \xC3\xA4", "\nfile\xD2\x95", "\na = 0.x\"'\xDB\x96\"'"}) {
     const auto values = parse_config_text(text, "file");
     ASSERT_FALSE(values) << text;
     EXPECT_EQ(values.error().code, kExitUsage);
