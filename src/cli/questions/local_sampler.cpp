@@ -16,8 +16,8 @@ namespace sluice {
 namespace {
 
 constexpr int kUserRejected = -1;
-constexpr Duration kTick = std::chrono::milliseconds(100);  // between looks at interrupts
-constexpr std::size_t kMaxShownRequest = 200;               // bytes
+constexpr Duration kInterruptTick = std::chrono::milliseconds(100);  // between looks at interrupts
+constexpr std::size_t kMaxShownRequest = 200;                        // bytes
 
 std::unexpected<Error> rejected() {
   return fail(kUserRejected, "User rejected sampling request");
@@ -53,7 +53,7 @@ class SampledText final : public GenerationSink {
 
 /// Cancels the generation after an interrupt.
 void watch_interrupts(EventLoop& loop, Generation& generation) {
-  loop.schedule_at(loop.clock().now() + kTick, [&loop, &generation] {
+  loop.schedule_at(loop.clock().now() + kInterruptTick, [&loop, &generation] {
     if (is_interrupted()) return generation.cancel();
     watch_interrupts(loop, generation);
   });
@@ -94,7 +94,7 @@ Result<void> LocalSampler::load() {
   if (!made) return std::unexpected(made.error());
   EngineHandle handle = *std::move(made);
   while (true) {
-    const auto is_ready = handle.wait_ready(kTick);
+    const auto is_ready = handle.wait_ready(kInterruptTick);
     if (!is_ready) return std::unexpected(is_ready.error());
     if (*is_ready) break;
     if (is_interrupted()) return rejected();

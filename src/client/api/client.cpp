@@ -211,8 +211,8 @@ Client connect(std::string_view url, ClientOptions options) {
 }
 
 Client connect(const ServerCommand& command, ClientOptions options) {
-  return connect_by([&command, on_traffic = options.on_traffic](
-                        EventLoop& loop) { return open_link(loop, command, on_traffic); },
+  const auto on_traffic = options.on_traffic;
+  return connect_by([&](EventLoop& loop) { return open_link(loop, command, on_traffic); },
                     std::move(options));
 }
 
