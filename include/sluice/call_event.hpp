@@ -15,6 +15,8 @@ struct CallEvent {
   std::optional<double> total = {};  // of the progress, if known
   json::object params = {};          // the whole notification
   std::uint64_t dropped = 0;         // events that were dropped just before this one
+  /// The connection broke, and the call was sent again: its events begin anew with this one.
+  bool is_restart = false;
 };
 
 }  // namespace sluice

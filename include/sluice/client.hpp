@@ -68,7 +68,7 @@ enum class HttpTransport : std::uint8_t { any, streamable, sse };
 /// request or a reply, also of those that authorization takes. Views are valid during the call.
 struct Traffic {
   bool is_sent = false;             // by the client
-  std::string_view transport = {};  // "http", "websocket", "stdio" or "unix"
+  std::string_view transport = {};  // "http", "websocket", "stdio", "unix" or "local"
   /// JSON-RPC as it was sent, or whatever the server has sent in its place. It may have secrets in
   /// it. Empty: this is a head.
   std::string_view message = {};
@@ -126,6 +126,14 @@ struct ClientOptions {
   /// The most rounds of one request in which the server asks for input (MRTR).
   int max_rounds = 10;
 
+  /// Whether lists and resources are kept for as long as the server says that they are fresh
+  /// (2026-07-28, Caching), unless it tells of a change: at most 1,000 results of 16 MiB together.
+  /// They are shared with no other connection.
+  bool caching = true;
+  /// Whether a result that does not follow its tool's outputSchema is Error -32602, which names the
+  /// path. Of tools that have been listed; a schema that takes too long counts as followed.
+  bool checks_output = true;
+
   static constexpr std::size_t kMaxNotifications = 10'000;
   static constexpr std::size_t kMaxNotificationBytes = std::size_t{64} << 20U;  // of memory
 };
@@ -166,9 +174,10 @@ struct ToolReply {
   [[noreturn]] static void throw_unfit(const DecodeError& error);
 };
 
-/// A request that has been sent. Out is ToolReply, json::object (the JSON-RPC result), or what
-/// `structuredContent` is to be decoded to. Destroying it cancels the request. Thread-safe, but
-/// only one thread or coroutine at a time may wait for events, and one for the result.
+/// A request that has been sent. Out is ToolReply, json::object (the JSON-RPC result), a
+/// RemoteTask, or what `structuredContent` is to be decoded to. Destroying it cancels the request.
+/// Thread-safe, but only one thread or coroutine at a time may wait for events, and one for the
+/// result.
 template <class Out>
 class [[nodiscard]] PendingCall {
  public:
@@ -205,8 +214,10 @@ class [[nodiscard]] PendingCall {
   }
 
  private:
-  static Out to_out(json::object result) {
-    if constexpr (std::is_same_v<Out, json::object>) {
+  Out to_out(json::object result) const {
+    if constexpr (std::is_constructible_v<Out, detail::ClientTask>) {
+      return Out(detail::ClientTask(call_.connection(), result));
+    } else if constexpr (std::is_same_v<Out, json::object>) {
       return result;
     } else if constexpr (std::is_same_v<Out, ToolReply>) {
       return ToolReply{.result = std::move(result)};
@@ -216,6 +227,92 @@ class [[nodiscard]] PendingCall {
   }
 
   detail::ClientCall call_;
+};
+
+/// A task, as its server describes it (2025-11-25, Tasks; 2026-07-28, SEP-2663).
+struct TaskDescription {
+  std::string id = {};
+  std::string status = {};       // working, input_required, completed, failed or cancelled
+  std::string message = {};      // for people; may be empty
+  json::object definition = {};  // all of it: `createdAt`, `ttl` or `ttlMs`, ...
+
+  bool has_ended() const;
+};
+
+/// A call that goes on at the server after it was answered. The id is all that is needed to take it
+/// up again, over another connection or after a restart: Client::task(). Copies are handles of the
+/// same task. Dropping them leaves the task alone; only cancel() ends it. Thread-safe.
+template <class Out = ToolReply>
+class RemoteTask {
+ public:
+  explicit RemoteTask(detail::ClientTask task) : task_(std::move(task)) {}
+
+  /// Empty if the server has made no task, but answered at once. wait() then has the answer, and
+  /// the functions below are Error -32602.
+  const std::string& id() const { return task_.id(); }
+  /// Waits until the task has ended, with its result or its error; Error kCancelled if it was
+  /// cancelled. The server is asked for the state as often as it wants, and again if that fails for
+  /// a passing reason. What it asks meanwhile goes to the functions in ClientOptions. The events
+  /// are the task's progress, and each change of its state: then `params` is a Task of the
+  /// specification, with `taskId` and `status`. Dropping the call ends the waiting alone.
+  PendingCall<Out> wait(CallOptions options = {}) const {
+    return PendingCall<Out>(task_.wait(std::move(options)));
+  }
+  TaskDescription state() const;
+  /// Asks the server to stop the task, which it may not do at once, or at all. A server of
+  /// 2025-11-25 answers with Error -32602 if the task has ended.
+  void cancel() const { task_.ask("tasks/cancel"); }
+
+ private:
+  detail::ClientTask task_;
+};
+
+/// What to be told of; see Client::watch().
+struct WatchOptions {
+  bool tools = true;                   // changes of the list of tools
+  bool prompts = true;                 // of the list of prompts
+  bool resources = true;               // of the list of resources
+  std::vector<std::string> uris = {};  // changes of these resources
+  std::string log_level = {};          // log messages of at least this level; empty: none
+  std::stop_token stop = {};           // ends the watch
+  std::size_t max_waiting = 10'000;    // notifications; if more wait, the oldest are dropped
+};
+
+/// What a server tells on its own.
+struct Notification {
+  std::string method = {};  // "notifications/tools/list_changed"
+  json::object params = {};
+  std::uint64_t dropped = 0;  // notifications that were dropped just before this one
+};
+
+/// Notifications of a server. Destroying it ends them. Thread-safe, but only one thread or
+/// coroutine at a time may wait.
+class [[nodiscard]] Watch {
+ public:
+  explicit Watch(detail::ClientCall call) : call_(std::move(call)) {}
+
+  /// Waits for the next one. Nothing: the server tells no more, or cancel() was called. Throws
+  /// Error if the connection is over, or the server refuses to tell.
+  std::optional<Notification> next();
+  /// The same for a coroutine of a handler or a middleware.
+  Task<std::optional<Notification>> next(RequestLoop& loop) {
+    if (auto event = co_await call_.next(loop)) co_return to_notification(*std::move(event));
+    if (!std::exchange(is_over_, true)) {
+      try {
+        co_await call_.result(loop);
+      } catch (const Error& error) {
+        if (error.code != kCancelled) throw;
+      }
+    }
+    co_return std::nullopt;
+  }
+  void cancel() { call_.cancel(); }
+
+ private:
+  static Notification to_notification(CallEvent event);
+
+  PendingCall<json::object> call_;
+  bool is_over_ = false;
 };
 
 /// A tool, resource, resource template or prompt, as a server lists it.
@@ -232,7 +329,7 @@ struct Listed {
 /// for what it asks, and can connect anew.
 class Client {
  public:
-  /// Also connect(). `definition` is served in memory: nothing passes through the kernel.
+  /// connect() makes them.
   explicit Client(std::shared_ptr<detail::ClientConnection> connection)
       : connection_(std::move(connection)) {}
 
@@ -253,6 +350,38 @@ class Client {
                         CallOptions options = {}) {
     return PendingCall<Out>(begin_call(tool, std::move(arguments), std::move(options)));
   }
+  /// Calls a tool, and lets the server make a task of it. The answer is there as soon as the task
+  /// is. The server of 2025-11-25 keeps the task for `keep_for`, if it agrees; that of 2026-07-28
+  /// decides whether it makes a task at all. Servers without tasks answer the call itself. A tool
+  /// that cannot be a task is Error -32601 in 2025-11-25.
+  template <class Out = ToolReply, class In = json::object>
+  PendingCall<RemoteTask<Out>> start(std::string_view tool, const In& arguments,
+                                     CallOptions options = {},
+                                     std::optional<std::chrono::milliseconds> keep_for = {}) {
+    return PendingCall<RemoteTask<Out>>(
+        begin_task(tool, to_arguments(arguments), std::move(options), keep_for));
+  }
+  template <class Out = ToolReply>
+  PendingCall<RemoteTask<Out>> start(std::string_view tool, json::object arguments = {},
+                                     CallOptions options = {},
+                                     std::optional<std::chrono::milliseconds> keep_for = {}) {
+    return PendingCall<RemoteTask<Out>>(
+        begin_task(tool, std::move(arguments), std::move(options), keep_for));
+  }
+  /// The task with this id, which the same caller has begun in the same revision. Nothing is sent.
+  template <class Out = ToolReply>
+  RemoteTask<Out> task(std::string id) const {
+    return RemoteTask<Out>(detail::ClientTask(connection_, std::move(id)));
+  }
+  /// The caller's tasks. Servers of 2026-07-28 list none: Error -32601.
+  std::vector<TaskDescription> tasks();
+
+  /// Hears of changes until the Watch is destroyed. What is watched is asked for again when the
+  /// session was renewed, or the stream of changes broke off; changes in between may be missed,
+  /// which `notifications/subscriptions/acknowledged` (2026-07-28) and ClientOptions::on_renewed
+  /// show.
+  Watch watch(WatchOptions options = {});
+
   /// Sends any other request.
   PendingCall<json::object> request(std::string_view method, json::object params = {},
                                     CallOptions options = {}) {
@@ -300,10 +429,21 @@ class Client {
     }
   }
   detail::ClientCall begin_call(std::string_view tool, json::object arguments, CallOptions options);
+  detail::ClientCall begin_task(std::string_view tool, json::object arguments, CallOptions options,
+                                std::optional<std::chrono::milliseconds> keep_for);
   detail::ClientCall begin(std::string_view method, json::object params, CallOptions options);
 
   std::shared_ptr<detail::ClientConnection> connection_;
 };
+
+namespace detail {
+TaskDescription describe_task(json::object task);
+}
+
+template <class Out>
+TaskDescription RemoteTask<Out>::state() const {
+  return detail::describe_task(task_.ask("tasks/get"));
+}
 
 /// Connects to a server and waits until it has said what it speaks.
 ///   http://..., https://...  Streamable HTTP, or HTTP with SSE if the server has only that
@@ -314,5 +454,11 @@ class Client {
 Client connect(std::string_view url, ClientOptions options = {});
 /// Starts a server as a child process.
 Client connect(const ServerCommand& command, ClientOptions options = {});
+/// Serves `server` in this process, on a thread of its own, to this client alone: nobody else can
+/// reach it. It ends with the connection; `server` itself need not outlive the call, and may be
+/// served elsewhere too. Nothing is kept of its lists and resources, whatever
+/// ClientOptions::caching says, so changes of the server are seen. Tests have
+/// sluice::testing::Client, with virtual time.
+Client connect(const Server& server, ClientOptions options = {});
 
 }  // namespace sluice

@@ -72,6 +72,7 @@ int parse_and_run(int argc, const char* const* argv) {
   add_prompt_command(program);
   add_complete_command(program);
   add_watch_command(program);
+  add_tasks_command(program);
   add_proxy_command(program);
   add_version_command(program);
   add_completion_command(program);

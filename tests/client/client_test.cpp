@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/file_test_support.hpp"
 #include "served.hpp"
+#include "ways.hpp"
 
 namespace sluice::client_tests {
 namespace {
@@ -29,59 +29,6 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// Where the server is reached.
-enum class Way : std::uint8_t { http, sse, websocket, unix_socket, child };
-
-std::string name_of(Way way) {
-  switch (way) {
-    case Way::http:
-      return "Http";
-    case Way::sse:
-      return "Sse";
-    case Way::websocket:
-      return "WebSocket";
-    case Way::unix_socket:
-      return "UnixSocket";
-    case Way::child:
-      return "Child";
-  }
-  return {};
-}
-
-/// A server at every place that there is.
-class Served {
- public:
-  Served() {
-    auto started = sluice::start(server_, http{.port = 0}, unix_socket{folder_.path("socket")});
-    if (!started) throw Error(started.error());
-    serving_.emplace(std::move(*started));
-  }
-  [[nodiscard]] Client connect(Way way, ClientOptions options = {}) const {
-    const std::string place = "127.0.0.1:" + std::to_string(serving_->port());
-    switch (way) {
-      case Way::http:
-        return sluice::connect("http://" + place + "/mcp", std::move(options));
-      case Way::sse:
-        return sluice::connect("http://" + place + "/sse", std::move(options));
-      case Way::websocket:
-        return sluice::connect("ws://" + place + "/ws", std::move(options));
-      case Way::unix_socket:
-        return sluice::connect("unix:" + folder_.path("socket"), std::move(options));
-      case Way::child:
-        return sluice::connect(ServerCommand{.arguments = {SLUICE_STDIO_SERVER}},
-                               std::move(options));
-    }
-    throw std::logic_error("no such way");
-  }
-  Server& server() { return server_; }
-  [[nodiscard]] std::string metrics() const { return serving_->metrics(); }
-
- private:
-  test::TemporaryDirectory folder_;
-  Server server_ = make_server();
-  std::optional<Serving> serving_;
-};
 
 /// Each way in each era.
 class ClientTest : public ::testing::TestWithParam<std::tuple<Way, std::string>> {
@@ -93,21 +40,7 @@ class ClientTest : public ::testing::TestWithParam<std::tuple<Way, std::string>>
   Served served;
 };
 
-std::vector<std::tuple<Way, std::string>> ways() {
-  std::vector<std::tuple<Way, std::string>> out;
-  for (const Way way : {Way::http, Way::sse, Way::websocket, Way::unix_socket, Way::child}) {
-    // HTTP with SSE is of the legacy era alone.
-    if (way != Way::sse) out.emplace_back(way, "");
-    out.emplace_back(way, way == Way::sse ? "2024-11-05" : "2025-11-25");
-  }
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, ClientTest, ::testing::ValuesIn(ways()), [](const auto& info) {
-  std::string revision = std::get<1>(info.param);
-  std::erase(revision, '-');
-  return name_of(std::get<0>(info.param)) + (revision.empty() ? "Newest" : revision);
-});
+INSTANTIATE_TEST_SUITE_P(All, ClientTest, ::testing::ValuesIn(ways()), name_of_way);
 
 TEST_P(ClientTest, CallsATool) {
   Client client = connect();
@@ -435,6 +368,48 @@ TEST(ClientForkTest, AForkedProcessConnectsAnew) {
             0);
 }
 #endif
+
+TEST(ClientLocalTest, TheServerOutlivesItsDefinitionAndEndsWithItsClient) {
+  const auto kept = std::make_shared<int>(7);
+  {
+    std::optional<Client> client;
+    {
+      Server server("local", "1");
+      server.tool("seven", "Seven", [kept] { return *kept; });
+      client = connect(server);
+    }
+    EXPECT_EQ(client->call("seven").result().text(), "7");
+    EXPECT_GT(kept.use_count(), 1);
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(ClientLocalTest, ChangesOfTheServerReachIt) {
+  Server server("local", "1");
+  Client client = connect(server);
+  EXPECT_THAT(client.tools(), IsEmpty());
+  server.tool("new", "New", [] { return 1; });
+  // Its loop takes the change in its own time.
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (client.tools().empty()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
+TEST(ClientLocalTest, TheLastHandleMayGoInAHandler) {
+  Server server("local", "1");
+  auto own = std::make_shared<std::optional<Client>>();
+  std::atomic<bool> is_gone = false;
+  server.tool("leave", "Drops the client of its own server", [own, &is_gone] {
+    own->reset();
+    is_gone = true;
+    is_gone.notify_all();
+    return 1;
+  });
+  own->emplace(connect(server));
+  {
+    auto call = std::make_unique<PendingCall<ToolReply>>((*own)->call("leave"));
+    is_gone.wait(false);
+  }
+}
 
 TEST(ClientInHandlersTest, WaitsWithoutAThread) {
   Served served;

@@ -40,10 +40,11 @@ Task<std::string> hang(Call& call) {
 Server make_server() {
   Server server("served", "1.0", {.instructions = "Be kind", .page_size = 2});
   server.tool("add", "Adds", [](Numbers in) { return Total{in.a + in.b}; });
-  server.tool("count", "Counts aloud", &count);
-  server.tool("greet", "Asks who you are", &greet);
-  server.tool("hang", "Waits for an hour", &hang);
-  server.tool("fail", "Fails", []() -> std::string { throw ToolError("out of paper"); });
+  server.tool("count", "Counts aloud", &count, {.tasks = TaskSupport::optional});
+  server.tool("greet", "Asks who you are", &greet, {.tasks = TaskSupport::optional});
+  server.tool("hang", "Waits for an hour", &hang, {.tasks = TaskSupport::optional});
+  server.tool("fail", "Fails", []() -> std::string { throw ToolError("out of paper"); },
+              {.tasks = TaskSupport::optional});
   server.resource("text://motto", "motto", [] { return std::string("Keep going"); });
   server.prompt("review", "Reviews", [](Name in) { return "Review " + in.name; });
   return server;

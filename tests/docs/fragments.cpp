@@ -122,9 +122,17 @@ void serve(sluice::Server& server, sluice::Client client) {
 void ask() {
 #include "client-4.inc"
 }
+void save(const std::string& id);
+std::string load();
+void await(sluice::Client& client) {
+#include "client-5.inc"
+}
+void watch(sluice::Client& client) {
+#include "client-6.inc"
+}
 void open_in_browser(const std::string& url);
 void log_in() {
-#include "client-5.inc"
+#include "client-7.inc"
 }
 }  // namespace client_of_servers
 

@@ -1,16 +1,22 @@
 #pragma once
 
-// What is behind sluice::PendingCall: a request of a client, without the types of its result.
+// What is behind sluice::PendingCall and sluice::RemoteTask, without the types of their results.
 
 #include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "sluice/call_event.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
+
+namespace sluice {
+struct CallOptions;
+}
 
 namespace sluice::detail {
 
@@ -41,10 +47,31 @@ class ClientCall {
 
   bool is_ready() const;
   void cancel();
+  const std::shared_ptr<ClientConnection>& connection() const { return connection_; }
 
  private:
   std::shared_ptr<ClientConnection> connection_;  // lives as long as its calls
   std::shared_ptr<State> state_;                  // null if moved from
+};
+
+/// A task of a server, or the answer of a server that has made none. Thread-safe.
+class ClientTask {
+ public:
+  /// `answer`: to a call that could become a task.
+  ClientTask(std::shared_ptr<ClientConnection> connection, const json::object& answer);
+  ClientTask(std::shared_ptr<ClientConnection> connection, std::string id)
+      : connection_(std::move(connection)), id_(std::move(id)) {}
+
+  const std::string& id() const { return id_; }
+  ClientCall wait(CallOptions options) const;
+  /// Sends a request about the task. Throws Error.
+  json::object ask(std::string_view method) const;
+  const std::optional<json::object>& answer() const { return answer_; }
+
+ private:
+  std::shared_ptr<ClientConnection> connection_;
+  std::string id_;
+  std::optional<json::object> answer_;
 };
 
 }  // namespace sluice::detail

@@ -23,6 +23,7 @@ void add_prompts_command(CommandLine& program);
 void add_prompt_command(CommandLine& program);
 void add_complete_command(CommandLine& program);
 void add_watch_command(CommandLine& program);
+void add_tasks_command(CommandLine& program);
 void add_proxy_command(CommandLine& program);
 void add_version_command(CommandLine& program);
 // These read the outline of `program`, which must outlive its run.

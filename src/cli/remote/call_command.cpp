@@ -32,6 +32,7 @@ constexpr const char* kCallExamples =
     "  sluice call notes summarize --sampling allow --model model.gguf\n"
     "  sluice call -v notes search query=\"cheap flights\"   # what is said, on standard error\n"
     "  sluice call search query=\"a=b\" -- npx -y some-server --mode=x\n"
+    "  sluice call notes summarize --task\n"
     "\n"
     "NAME=VALUE is read by the tool's schema: as a number, true, false, null, JSON of an array or "
     "an object, or as text. A name that is repeated gives an array, a.b=1 a member of an object, "
@@ -53,6 +54,7 @@ struct CallCommandOptions {
   ContentOptions content;
   QuestionOptions questions;
   std::string arguments;  // JSON, or "-"
+  bool as_task = false;
 };
 
 Result<json::object> given_arguments(const std::string& text) {
@@ -85,50 +87,24 @@ Result<json::object> schema_of(Client& client, const std::string& name) {
                                              : "; did you mean " + std::string(meant) + "?"));
 }
 
-/// Everything of a result as text: its content, or its structured content if there is no other.
-ShownContent shown_reply(const ToolReply& reply, const ContentPlace& place) {
-  const json::value* const content = reply.result.if_contains("content");
-  ShownContent out = content != nullptr && content->is_array()
-                         ? shown_content(content->get_array(), place)
-                         : ShownContent();
-  if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
-    out.text = printable(to_json(reply.structured())) + "\n";
-  }
-  return out;
-}
-
-int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlace place) {
-  // The text of a failure goes elsewhere than to the terminal that shows images.
-  if (reply.is_error()) place.images = ImageProtocol::none;
-  ShownContent shown = shown_reply(reply, place);
-  if (!reply.is_error()) {
-    if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
-    return print(shown);
-  }
-  if (!streamed.empty() && !streamed.ends_with('\n')) print("\n");
-  for (const std::string& note : shown.notes) complain(note);
-  write_all(STDERR_FILENO, shown.text.empty() ? "The tool has failed\n" : shown.text);
-  return kExitToolError;
-}
-
-int print_json(const ToolReply& reply) {
-  const int printed = print(to_json(reply.result) + "\n");
-  return printed == kExitOk && reply.is_error() ? kExitToolError : printed;
-}
-
 int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
-              bool as_json, const ContentPlace& place) {
+              const CallCommandOptions& options, const ContentPlace& place) {
+  const bool as_json = options.remote.as_json;
   StopOnInterrupt interrupt;
   server.call.stop = interrupt.token();
   try {
-    auto call = server.client.call(tool, arguments, server.call);
-    CallOutput output(as_json);
-    while (const auto event = call.next()) {
-      if (const auto failed = output.add(*event)) return *failed;
+    if (!options.as_task) {
+      auto call = server.client.call(tool, arguments, server.call);
+      return show_call(call, as_json, place);
     }
-    const std::string streamed = output.finish();
-    const ToolReply reply = call.result();
-    return as_json ? print_json(reply) : print_reply(reply, streamed, place);
+    const auto task = server.client.start(tool, arguments, server.call).result();
+    if (!task.id().empty()) {
+      return print(as_json ? to_json(json::object{{"taskId", task.id()}}) + "\n"
+                           : one_line(task.id()) + "\n");
+    }
+    complain("call: the server has made no task of it, but answered");
+    auto answer = task.wait();
+    return show_call(answer, as_json, place);
   } catch (const Error&) {
     if (interrupt.is_requested()) return kExitInterrupted;
     throw;
@@ -148,7 +124,7 @@ int run_call(RemoteServer& server, const RemoteWords& words, const CallCommandOp
   if (!schema) return failed(schema.error());
   const auto arguments = tool_arguments(words.assignments, *schema, *std::move(given));
   if (!arguments) return failed(arguments.error());
-  return call_tool(server, words.name, *arguments, options.remote.as_json, *place);
+  return call_tool(server, words.name, *arguments, options, *place);
 }
 
 }  // namespace
@@ -170,6 +146,8 @@ void add_call_command(CommandLine& program) {
                       .operand = "JSON"});
   add_content_options(command, options->content);
   add_question_options(command, options->questions);
+  command.add_flag("--task", options->as_task,
+                   {.text = "Start the call as a task and print its id; see sluice tasks"});
 }
 
 }  // namespace sluice

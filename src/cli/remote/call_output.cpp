@@ -7,12 +7,55 @@
 
 #include "cli/options/exit_code.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "json/members.hpp"
 
 namespace sluice {
 namespace {
 
 /// Of what was printed, so much is kept to compare it with the result.
 constexpr std::size_t kMaxStreamed = std::size_t{64} << 20U;
+
+/// What an event says of the state of a task; empty if it is about something else.
+std::string state_text(const CallEvent& event) {
+  const std::string_view status = text_at(event.params, "status");
+  if (status.empty()) return {};
+  std::string out = one_line(status);
+  if (const std::string_view why = text_at(event.params, "statusMessage"); !why.empty()) {
+    out.append(": ").append(one_line(why));
+  }
+  return out;
+}
+
+/// Everything of a result as text: its content, or its structured content if there is no other.
+ShownContent shown_reply(const ToolReply& reply, const ContentPlace& place) {
+  const json::value* const content = reply.result.if_contains("content");
+  ShownContent out = content != nullptr && content->is_array()
+                         ? shown_content(content->get_array(), place)
+                         : ShownContent();
+  if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
+    out.text = printable(to_json(reply.structured())) + "\n";
+  }
+  return out;
+}
+
+int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlace place) {
+  // The text of a failure goes elsewhere than to the terminal that shows images.
+  if (reply.is_error()) place.images = ImageProtocol::none;
+  ShownContent shown = shown_reply(reply, place);
+  if (!reply.is_error()) {
+    if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
+    return print(shown);
+  }
+  if (!streamed.empty() && !streamed.ends_with('\n')) print("\n");
+  for (const std::string& note : shown.notes) complain(note);
+  write_all(STDERR_FILENO, shown.text.empty() ? "The tool has failed\n" : shown.text);
+  return kExitToolError;
+}
+
+int print_json(const ToolReply& reply) {
+  const int printed = print(to_json(reply.result) + "\n");
+  return printed == kExitOk && reply.is_error() ? kExitToolError : printed;
+}
 
 }  // namespace
 
@@ -34,12 +77,16 @@ CallOutput::CallOutput(bool is_quiet) : is_quiet_(is_quiet), progress_(STDERR_FI
 
 std::optional<int> CallOutput::add(const CallEvent& event) {
   if (is_quiet_) return std::nullopt;
+  if (event.is_restart && !std::exchange(streamed_, {}).empty()) print("\n");
   has_gap_ = has_gap_ || event.dropped > 0;
   if (event.total) {
     progress_.show(progress_text(event));
     return std::nullopt;
   }
-  if (event.message.empty()) return std::nullopt;
+  if (event.message.empty()) {
+    if (const std::string state = state_text(event); !state.empty()) progress_.show(state);
+    return std::nullopt;
+  }
   progress_.clear();
   const std::string text = printable(event.message);
   if (streamed_.size() + text.size() <= kMaxStreamed) {
@@ -56,6 +103,16 @@ std::string CallOutput::finish() {
   if (!has_gap_) return std::move(streamed_);
   complain("pieces of the output came faster than they could be printed; all of it follows");
   return {};
+}
+
+int show_call(PendingCall<ToolReply>& call, bool as_json, const ContentPlace& place) {
+  CallOutput output(as_json);
+  while (const auto event = call.next()) {
+    if (const auto failed = output.add(*event)) return *failed;
+  }
+  const std::string streamed = output.finish();
+  const ToolReply reply = call.result();
+  return as_json ? print_json(reply) : print_reply(reply, streamed, place);
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/content/content_text.hpp"
 #include "cli/terminal/progress_line.hpp"
 #include "sluice/client.hpp"
 
@@ -35,5 +36,10 @@ class CallOutput {
   std::string streamed_;
   ProgressLine progress_;
 };
+
+/// Shows what a call says while it runs, and its result. Images, audio and binary resources go to
+/// `place`. `as_json`: the result as JSON, and nothing else. Returns the program's exit code.
+/// Throws Error.
+int show_call(PendingCall<ToolReply>& call, bool as_json, const ContentPlace& place);
 
 }  // namespace sluice

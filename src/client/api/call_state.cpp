@@ -35,6 +35,7 @@ void ClientCall::State::add(json::object progress) {
   CallEvent event = event_of(std::move(params.get_object()));
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
+  event.is_restart = std::exchange(restarts_, false);
   if (next_) {
     auto done = std::exchange(next_, {});
     is_awaited_ = false;
@@ -52,6 +53,11 @@ void ClientCall::State::add(json::object progress) {
   }
   lock.unlock();
   changed_.notify_all();
+}
+
+void ClientCall::State::restart() {
+  const std::lock_guard lock(mutex_);
+  restarts_ = true;
 }
 
 void ClientCall::State::end(Outcome outcome) {

@@ -29,6 +29,8 @@ class ClientCall::State final {
   // The loop's side. Nothing counts after the first end().
 
   void add(json::object progress);
+  /// The next event begins anew.
+  void restart();
   void end(Outcome outcome);
 
   // The user's side; see ClientCall.
@@ -58,6 +60,7 @@ class ClientCall::State final {
   std::function<void()> give_up_;  // empty once the call has ended
   std::deque<Kept> events_;
   std::size_t event_bytes_ = 0;
+  bool restarts_ = false;
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken
   bool is_taken_ = false;           // the outcome, or somebody waits for it

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/api/client_connection.hpp"
+#include "client/api/era_cache.hpp"
 #include "client/api/open_link.hpp"
 #include "client/api/skill_file.hpp"
 #include "json/members.hpp"
@@ -78,9 +79,27 @@ ArgumentCompletion complete(Client& client, json::object reference, const TypedA
   return out;
 }
 
-Client connect_by(const detail::ClientConnection::MakeLink& make_link, ClientOptions options) {
-  auto connection = detail::ClientConnection::open(make_link, std::move(options));
+/// Connects to a place, without a probe if it is known to be of the legacy era.
+Client connect_to(const LinkPlace& place, ClientOptions options) {
+  EraCache& eras = EraCache::shared();
+  const std::string key = place.url + '\n' + std::to_string(static_cast<int>(place.http_transport));
+  const bool is_free = options.revision.empty();
+  const bool is_legacy = is_free && eras.is_legacy(key, SteadyClock().now());
+  const auto open = [&place, &options](bool expects_legacy) {
+    return detail::ClientConnection::open(
+        [&place](EventLoop& loop) { return open_link(loop, place); }, options, expects_legacy);
+  };
+  auto connection = open(is_legacy);
+  if (!connection && is_legacy) {
+    // It may have become another server.
+    eras.note(key, false, SteadyClock().now());
+    connection = open(false);
+  }
   if (!connection) throw Error(std::move(connection.error()));
+  if (is_free) {
+    const Era era = (*connection)->server().revision->era;
+    eras.note(key, era == Era::legacy, SteadyClock().now());
+  }
   return Client(*std::move(connection));
 }
 
@@ -132,6 +151,37 @@ detail::ClientCall Client::begin_call(std::string_view tool, json::object argume
 
 void Client::notify(std::string_view method, json::object params) {
   connection_->notify(method, std::move(params));
+}
+
+std::vector<TaskDescription> Client::tasks() {
+  std::vector<TaskDescription> out;
+  for (Listed& task : list_all(*this, "tasks/list", "tasks")) {
+    out.push_back(detail::describe_task(std::move(task.definition)));
+  }
+  return out;
+}
+
+Watch Client::watch(WatchOptions options) {
+  return Watch({connection_, connection_->watch(std::move(options))});
+}
+
+std::optional<Notification> Watch::next() {
+  if (auto event = call_.next()) return to_notification(*std::move(event));
+  if (!std::exchange(is_over_, true)) {
+    try {
+      call_.result();
+    } catch (const Error& error) {
+      if (error.code != kCancelled) throw;
+    }
+  }
+  return std::nullopt;
+}
+
+Notification Watch::to_notification(CallEvent event) {
+  Notification out{.method = std::string(text_at(event.params, "method")),
+                   .dropped = event.dropped};
+  if (const json::object* const params = object_at(event.params, "params")) out.params = *params;
+  return out;
 }
 
 std::vector<Listed> Client::tools() {
@@ -206,14 +256,15 @@ Client connect(std::string_view url, ClientOptions options) {
                         .authorization = options.authorization,
                         .ca_file = options.ca_file,
                         .on_traffic = options.on_traffic};
-  return connect_by([&place](EventLoop& loop) { return open_link(loop, place); },
-                    std::move(options));
+  return connect_to(place, std::move(options));
 }
 
 Client connect(const ServerCommand& command, ClientOptions options) {
   const auto on_traffic = options.on_traffic;
-  return connect_by([&](EventLoop& loop) { return open_link(loop, command, on_traffic); },
-                    std::move(options));
+  auto connection = detail::ClientConnection::open(
+      [&](EventLoop& loop) { return open_link(loop, command, on_traffic); }, std::move(options));
+  if (!connection) throw Error(std::move(connection.error()));
+  return Client(*std::move(connection));
 }
 
 }  // namespace sluice

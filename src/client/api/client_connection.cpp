@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/api/elicitation_defaults.hpp"
+#include "client/session/change_watch.hpp"
 #include "core/log/log.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -49,7 +50,9 @@ ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
                            .probe_timeout = options.probe_timeout,
                            .connect_timeout = options.connect_timeout,
                            .max_requests = options.max_requests,
-                           .max_rounds = options.max_rounds};
+                           .max_rounds = options.max_rounds,
+                           .caches = options.caching,
+                           .checks_output = options.checks_output};
   auto answers = std::make_shared<std::map<std::string, ClientAnswer, std::less<>>>();
   const auto add = [&answers](const char* method, ClientAnswer& answer) {
     if (answer) answers->emplace(method, std::move(answer));
@@ -125,19 +128,23 @@ ClientConnection::ClientConnection() : core_(std::make_shared<Core>()) {
 }
 
 Result<std::shared_ptr<ClientConnection>> ClientConnection::open(const MakeLink& make_link,
-                                                                 ClientOptions options) {
+                                                                 ClientOptions options,
+                                                                 bool expects_legacy,
+                                                                 std::shared_ptr<void> server) {
   const std::shared_ptr<ClientConnection> connection = make();
   connection->idle_timeout_ = options.idle_timeout;
+  connection->kept_ = std::move(server);
   EventLoop& loop = connection->core_->background->loop();
   if (loop.on_loop_thread()) {
     throw std::logic_error("a callback of a client must not wait for another client");
   }
   std::promise<Result<ServerDescription>> outcome;
-  loop.post([&connection, &outcome, &make_link, &options, &loop] {
+  loop.post([&connection, &outcome, &make_link, &options, &loop, expects_legacy] {
     Result<std::unique_ptr<ServerLink>> link = make_link(loop);
     if (!link) return outcome.set_value(std::unexpected(std::move(link.error())));
-    const auto session = std::make_shared<ClientSession>(
-        loop, std::move(*link), connection->session_options(std::move(options)));
+    ClientSessionOptions made = connection->session_options(std::move(options));
+    made.expects_legacy = expects_legacy;
+    const auto session = std::make_shared<ClientSession>(loop, std::move(*link), std::move(made));
     connection->core_->session = session;
     session->connect([&outcome](Result<ServerDescription> description) {
       outcome.set_value(std::move(description));
@@ -175,9 +182,8 @@ void ClientConnection::close(const std::shared_ptr<Core>& core, std::function<vo
   });
 }
 
-std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view method,
-                                                           json::object params,
-                                                           CallOptions options) {
+std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_t max_events,
+                                                         const std::stop_token& stop) {
   /// Used on the loop alone.
   struct Ticket {
     ClientSession::Number number = 0;
@@ -186,7 +192,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
   const auto ticket = std::make_shared<Ticket>();
   EventLoop& loop = core_->loop();
   const auto state = std::make_shared<ClientCall::State>(
-      options.max_events,
+      max_events,
       [core = core_] {
         if (core->loop().on_loop_thread()) {
           throw std::logic_error("a callback of a client must not wait for the client");
@@ -199,22 +205,60 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
           if (ticket->number != 0 && core->session) core->session->cancel(ticket->number);
         });
       });
+  loop.post([core = core_, ticket, state, begin = std::move(begin)]() mutable {
+    if (ticket->is_given_up || !core->session) return;
+    ticket->number = begin(
+        *core->session,
+        {.on_progress = [state](const json::object& said) { state->add(said); },
+         .on_reissued = [state] { state->restart(); },
+         .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
+  });
+  if (stop.stop_possible()) state->cancel_on(stop);
+  return state;
+}
+
+std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view method,
+                                                           json::object params, CallOptions options,
+                                                           bool may_become_task) {
   if (!options.meta.empty()) {
     json::value& meta = params["_meta"];
     if (!meta.is_object()) meta.emplace_object();
     for (const auto& [key, value] : options.meta) meta.get_object()[key] = value;
   }
-  loop.post([core = core_, ticket, state, method = std::string(method), params = std::move(params),
-             request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
-                                      .timeout = options.timeout}]() mutable {
-    if (ticket->is_given_up || !core->session) return;
-    ticket->number = core->session->begin(
-        std::move(method), std::move(params), request,
-        {.on_progress = [state](const json::object& said) { state->add(said); },
-         .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
-  });
-  if (options.stop.stop_possible()) state->cancel_on(options.stop);
-  return state;
+  return run(
+      [method = std::string(method), params = std::move(params),
+       request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
+                                .timeout = options.timeout,
+                                .may_become_task = may_become_task}](
+          ClientSession& session, RequestCallbacks callbacks) mutable {
+        return session.begin(std::move(method), std::move(params), request, std::move(callbacks));
+      },
+      options.max_events, options.stop);
+}
+
+std::shared_ptr<ClientCall::State> ClientConnection::follow_task(std::string id,
+                                                                 const CallOptions& options) {
+  return run(
+      [id = std::move(id),
+       request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
+                                .timeout = options.timeout}](ClientSession& session,
+                                                             RequestCallbacks callbacks) mutable {
+        return session.follow_task(std::move(id), request, std::move(callbacks));
+      },
+      options.max_events, options.stop);
+}
+
+std::shared_ptr<ClientCall::State> ClientConnection::watch(WatchOptions options) {
+  return run(
+      [filter = WatchFilter{.tools = options.tools,
+                            .prompts = options.prompts,
+                            .resources = options.resources,
+                            .uris = std::move(options.uris),
+                            .level = std::move(options.log_level)}](
+          ClientSession& session, RequestCallbacks callbacks) mutable {
+        return session.watch(std::move(filter), std::move(callbacks));
+      },
+      options.max_waiting, options.stop);
 }
 
 void ClientConnection::notify(std::string_view method, json::object params) {

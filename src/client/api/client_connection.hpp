@@ -9,6 +9,7 @@
 #include "client/api/callback_thread.hpp"
 #include "client/session/client_session.hpp"
 #include "core/log/log_limit.hpp"
+#include "core/unique_function.hpp"
 #include "sluice/client.hpp"
 
 namespace sluice::detail {
@@ -19,18 +20,26 @@ class ClientConnection final {
  public:
   using MakeLink = std::function<Result<std::unique_ptr<ServerLink>>(EventLoop& loop)>;
 
-  /// Connects and waits for it. `make_link` is called on the loop. Throws std::logic_error on the
-  /// client's own loop.
+  /// Connects and waits for it. `make_link` is called on the loop. `expects_legacy`: see
+  /// ClientSessionOptions. `server` is kept until the connection is over. Throws std::logic_error
+  /// on the client's own loop.
   static Result<std::shared_ptr<ClientConnection>> open(const MakeLink& make_link,
-                                                        ClientOptions options);
+                                                        ClientOptions options,
+                                                        bool expects_legacy = false,
+                                                        std::shared_ptr<void> server = {});
   ~ClientConnection();
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
   /// Set once it is open.
   [[nodiscard]] const ServerDescription& server() const { return server_; }
+  /// `may_become_task`: see RequestOptions.
   [[nodiscard]] std::shared_ptr<ClientCall::State> begin(std::string_view method,
-                                                         json::object params, CallOptions options);
+                                                         json::object params, CallOptions options,
+                                                         bool may_become_task = false);
+  [[nodiscard]] std::shared_ptr<ClientCall::State> follow_task(std::string id,
+                                                               const CallOptions& options);
+  [[nodiscard]] std::shared_ptr<ClientCall::State> watch(WatchOptions options);
   void notify(std::string_view method, json::object params);
 
  private:
@@ -49,11 +58,17 @@ class ClientConnection final {
     LogLimit failures;                            // of the user's functions
   };
 
+  /// Begins something of the session, as a request of the caller.
+  using Begin = UniqueFunction<ClientSession::Number(ClientSession& session, RequestCallbacks)>;
+  std::shared_ptr<ClientCall::State> run(Begin begin, std::size_t max_events,
+                                         const std::stop_token& stop);
+
   [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);
   /// Asks the user's function on its thread, and gives the answer back on the loop.
   void ask(ServerQuestion question, const ClientAnswer& answer);
   static void close(const std::shared_ptr<Core>& core, std::function<void()> done);
 
+  std::shared_ptr<void> kept_;
   std::shared_ptr<Core> core_;
   ServerDescription server_;
   Duration idle_timeout_{};  // of requests whose options have none

@@ -42,41 +42,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     call_.drop();
   }
 
- private:
-  void on_authorized(Result<RequestAuthorization> made) {
-    if (is_over_) return;
-    if (!made) {
-      if (!is_starting_) return fail(made.error());
-      loop_->post([self = shared_from_this(), why = made.error()] { self->fail(why); });
-      return;
-    }
-    ++attempts_;
-    credential_ = made->credential;
-    HttpClientRequest request = request_;
-    add_authorization(request.headers, std::move(made->headers));
-    const auto weak = weak_from_this();
-    call_ = http_->send(std::move(request), {.on_head =
-                                                 [weak](const HttpReplyHead& head) {
-                                                   if (const auto self = weak.lock())
-                                                     self->on_head(head);
-                                                 },
-                                             .on_body =
-                                                 [weak](std::string_view bytes) {
-                                                   if (const auto self = weak.lock())
-                                                     self->on_body(bytes);
-                                                 },
-                                             .on_complete =
-                                                 [weak] {
-                                                   if (const auto self = weak.lock())
-                                                     self->on_complete();
-                                                 },
-                                             .on_failure =
-                                                 [weak](const Error& why) {
-                                                   if (const auto self = weak.lock())
-                                                     self->on_failure(why);
-                                                 }});
-  }
-
+  // HttpReplyCallbacks
   void on_head(const HttpReplyHead& head) {
     authorizer_->on_reply(head);
     if (head.status == kUnauthorized || head.status == kForbidden) {
@@ -98,6 +64,22 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   void on_failure(const Error& why) {
     if (!is_refused_) fail(why);
   }
+
+ private:
+  void on_authorized(Result<RequestAuthorization> made) {
+    if (is_over_) return;
+    if (!made) {
+      if (!is_starting_) return fail(made.error());
+      loop_->post([self = shared_from_this(), why = made.error()] { self->fail(why); });
+      return;
+    }
+    ++attempts_;
+    credential_ = made->credential;
+    HttpClientRequest request = request_;
+    add_authorization(request.headers, std::move(made->headers));
+    call_ = http_->send(std::move(request), callbacks_of(weak_from_this()));
+  }
+
   void on_verdict(int status, Result<void> verdict) {
     if (is_over_) return;
     // The reply may be under way still, and this function may be called by it.

@@ -31,6 +31,9 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
     owner_->on_unreadable(text, why);
   }
   void on_unanswered(const RequestId& id, const Error& why) override;
+  void on_broken_off(const RequestId& id, const Error& why) override {
+    owner_->on_broken_off(id, why);
+  }
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override;

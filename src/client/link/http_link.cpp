@@ -1,6 +1,7 @@
 #include "client/link/http_link.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "client/link/reply_head.hpp"
@@ -94,6 +95,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void listen() {
     is_standalone_ = true;
     session_ = link_->session_id_;
+    // Nobody would find out that the stream is gone, so it is opened again for as long as it takes.
+    Backoff::Policy policy = link_->options_.resumption;
+    policy.attempts = std::numeric_limits<std::uint32_t>::max();
+    backoff_ = Backoff(policy);
     get();
   }
   /// Nobody is told of anything any more.
@@ -104,47 +109,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     call_.drop();
   }
 
- private:
-  void send(HttpClientRequest request) {
-    status_ = 0;
-    is_events_ = false;
-    body_.clear();
-    // Whoever waits for an answer decides for how long. The standalone stream may have nothing to
-    // say for days.
-    request.is_patient = is_standalone_ || !id_.empty();
-    const auto weak = weak_from_this();
-    call_ = link_->http_.send(std::move(request), {.on_head =
-                                                       [weak](const HttpReplyHead& head) {
-                                                         if (const auto self = weak.lock())
-                                                           self->on_head(head);
-                                                       },
-                                                   .on_body =
-                                                       [weak](std::string_view bytes) {
-                                                         if (const auto self = weak.lock())
-                                                           self->on_body(bytes);
-                                                       },
-                                                   .on_complete =
-                                                       [weak] {
-                                                         if (const auto self = weak.lock())
-                                                           self->on_complete();
-                                                       },
-                                                   .on_failure =
-                                                       [weak](const Error& why) {
-                                                         if (const auto self = weak.lock())
-                                                           self->on_failure(why);
-                                                       }});
-  }
-  void get() {
-    HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
-    std::erase_if(headers, [](const auto& field) {
-      return field.first == "Content-Type" || field.first == "Accept";
-    });
-    headers.emplace_back("Accept", "text/event-stream");
-    if (!last_event_.empty()) headers.emplace_back("Last-Event-ID", last_event_);
-    is_get_ = true;
-    send({.method = "GET", .url = link_->options_.url, .headers = std::move(headers)});
-  }
-
+  // HttpReplyCallbacks
   void on_head(const HttpReplyHead& head) {
     if (link_ == nullptr) return;
     status_ = head.status;
@@ -193,21 +158,6 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       body_.append(bytes);
     }
   }
-  void on_event(const SseEvent& event) {
-    if (link_ == nullptr) return;
-    last_event_ = event.last_event_id;
-    backoff_.reset();
-    if (event.type != "message" || event.data.empty()) return;
-    if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
-    // Nothing should follow the answer but the stream's end.
-    const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
-    if (!is_answered || timer_ != 0) return;
-    timer_ = link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue,
-                                       [weak = weak_from_this()] {
-                                         if (const auto self = weak.lock()) self->end();
-                                       });
-  }
-
   void on_complete() {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
@@ -246,6 +196,50 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (!redirect_.empty()) return fail({status_, redirect_, {}});
     fail(error_of_status(status_, challenge_, body_));
   }
+  void on_failure(const Error& why) {
+    if (link_ == nullptr) return;
+    const std::shared_ptr<Exchange> keep = shared_from_this();
+    // No connection was lost: there is no authorization, and the error says what to do.
+    if (why.code == kUnauthorized || why.code == kForbidden) return fail(why);
+    stream_ended({kLostConnection, why.message, {}});
+  }
+
+ private:
+  void send(HttpClientRequest request) {
+    status_ = 0;
+    is_events_ = false;
+    body_.clear();
+    // Whoever waits for an answer decides for how long. The standalone stream may have nothing to
+    // say for days.
+    request.is_patient = is_standalone_ || !id_.empty();
+    call_ = link_->http_.send(std::move(request), callbacks_of(weak_from_this()));
+  }
+  void get() {
+    HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
+    std::erase_if(headers, [](const auto& field) {
+      return field.first == "Content-Type" || field.first == "Accept";
+    });
+    headers.emplace_back("Accept", "text/event-stream");
+    if (!last_event_.empty()) headers.emplace_back("Last-Event-ID", last_event_);
+    is_get_ = true;
+    send({.method = "GET", .url = link_->options_.url, .headers = std::move(headers)});
+  }
+
+  void on_event(const SseEvent& event) {
+    if (link_ == nullptr) return;
+    last_event_ = event.last_event_id;
+    backoff_.reset();
+    if (event.type != "message" || event.data.empty()) return;
+    if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
+    // Nothing should follow the answer but the stream's end.
+    const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
+    if (!is_answered || timer_ != 0) return;
+    timer_ = link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue,
+                                       [weak = weak_from_this()] {
+                                         if (const auto self = weak.lock()) self->end();
+                                       });
+  }
+
   /// Why a reply of success, which is no stream, does not answer its request.
   [[nodiscard]] std::string why_unanswered() const {
     if (body_.empty()) return "The server accepted the request without an answer";
@@ -257,14 +251,6 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     return body ? "The server's reply is no answer"
                 : "The server's answer cannot be read: " + body.error().message;
   }
-  void on_failure(const Error& why) {
-    if (link_ == nullptr) return;
-    const std::shared_ptr<Exchange> keep = shared_from_this();
-    // No connection was lost: there is no authorization, and the error says what to do.
-    if (why.code == kUnauthorized || why.code == kForbidden) return fail(why);
-    stream_ended({kLostConnection, why.message, {}});
-  }
-
   /// The stream has ended or broken off, perhaps before its answer.
   void stream_ended(const Error& why) {
     if (is_standalone_) link_->is_listening_ = false;
@@ -276,7 +262,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const TimePoint now = link_->loop_->clock().now();
     if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
     std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
-    if (!wait) return fail(why);
+    if (!wait) return fail(why, &ServerLink::Owner::on_broken_off);
     if (const auto asked = events_.retry_milliseconds()) {
       using Milliseconds = std::chrono::duration<std::uint64_t, std::milli>;
       wait = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
@@ -289,8 +275,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     });
   }
   /// Tells why there is no answer, if one is awaited.
-  void fail(const Error& why) {
-    if (link_ != nullptr && !id_.empty()) link_->owner_->on_unanswered(id_, why);
+  void fail(const Error& why,
+            void (ServerLink::Owner::*tell)(const RequestId&,
+                                            const Error&) = &ServerLink::Owner::on_unanswered) {
+    if (link_ != nullptr && !id_.empty()) (link_->owner_->*tell)(id_, why);
     end();
   }
   void end() {

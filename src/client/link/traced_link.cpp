@@ -74,6 +74,9 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   void on_unanswered(const RequestId& id, const Error& why) override {
     owner_->on_unanswered(id, why);
   }
+  void on_broken_off(const RequestId& id, const Error& why) override {
+    owner_->on_broken_off(id, why);
+  }
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override { owner_->on_lost(why); }

@@ -23,6 +23,7 @@ class EchoLink final : public ServerLink {
     owner_->on_message("said " + message.text);
     owner_->on_reply(message.id, "answered " + message.text);
     owner_->on_unreadable("rubbish", Error(0, "no JSON"));
+    owner_->on_broken_off(message.id, Error(0, "it is gone"));
     return {};
   }
   bool drop(const RequestId& /*id*/) override { return true; }
@@ -44,6 +45,9 @@ class TracedLinkTest : public ::testing::Test, protected ServerLink::Owner {
     heard.emplace_back(text);
   }
   void on_unanswered(const RequestId& /*id*/, const Error& /*why*/) override {}
+  void on_broken_off(const RequestId& id, const Error& /*why*/) override {
+    heard.push_back("broke off " + id);
+  }
   void on_session_over(const RequestId& /*id*/) override {}
   [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }
   void on_lost(const Error& /*why*/) override {}
@@ -58,8 +62,8 @@ TEST_F(TracedLinkTest, ShowsMessagesBothWaysAndPassesThemOn) {
                    std::string(traffic.message));
   });
   link->open(*this);
-  ASSERT_TRUE(link->send({.text = "hello"}));
-  EXPECT_THAT(heard, ElementsAre("said hello", "answered hello", "rubbish"));
+  ASSERT_TRUE(link->send({.text = "hello", .id = "1"}));
+  EXPECT_THAT(heard, ElementsAre("said hello", "answered hello", "rubbish", "broke off 1"));
   EXPECT_THAT(seen, ElementsAre("> stdio hello", "< stdio said hello", "< stdio answered hello",
                                 "< stdio rubbish"));
   EXPECT_TRUE(link->drop({}));
@@ -72,7 +76,7 @@ TEST_F(TracedLinkTest, AnExceptionOfTheUserHoldsNothingUp) {
                            [](const Traffic&) { throw std::runtime_error("full"); });
   link->open(*this);
   ASSERT_TRUE(link->send({.text = "hello"}));
-  EXPECT_EQ(heard.size(), 3U);
+  EXPECT_EQ(heard.size(), 4U);
 }
 
 TEST_F(TracedLinkTest, WithoutAViewerItIsTheLinkItself) {

@@ -1,7 +1,6 @@
 #include "client/session/client_session.hpp"
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/manual_executor.hpp"
+#include "client/session/client_session_test_support.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -27,114 +26,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// A link whose other end is the test.
-struct Wire {
-  ServerLink::Owner* owner = nullptr;
-  std::deque<OutgoingMessage> sent;
-  std::vector<RequestId> dropped;
-  bool drops_by_transport = false;
-  bool carries_headers = false;
-  bool can_reopen = true;
-  int reopened = 0;
-  std::optional<Error> full;
-};
-class FakeLink final : public ServerLink {
- public:
-  explicit FakeLink(Wire& wire) : wire_(&wire) {}
-  void open(Owner& owner) override { wire_->owner = &owner; }
-  Result<void> send(OutgoingMessage message) override {
-    if (wire_->full) return std::unexpected(*wire_->full);
-    wire_->sent.push_back(std::move(message));
-    return {};
-  }
-  bool drop(const RequestId& id) override {
-    wire_->dropped.push_back(id);
-    return wire_->drops_by_transport;
-  }
-  [[nodiscard]] bool carries_headers() const override { return wire_->carries_headers; }
-  bool reopen() override {
-    if (wire_->can_reopen) ++wire_->reopened;
-    return wire_->can_reopen;
-  }
-
- private:
-  Wire* wire_;
-};
-
-class ClientSessionTest : public ::testing::Test {
- protected:
-  void open() {
-    options.info = {.name = "test", .version = "1"};
-    options.capabilities = {{"elicitation", {{"form", json::object()}}}, {"roots", json::object()}};
-    options.on_question = [this](ServerQuestion question) {
-      asked.push_back(std::move(question));
-      if (when_asked) when_asked();
-    };
-    options.on_withdrawn = [this](std::uint64_t number) { withdrawn.push_back(number); };
-    options.on_notification = [this](std::string_view method, const json::object&) {
-      notified.emplace_back(method);
-    };
-    options.on_lost = [this](const Error& why) { lost.push_back(why.message); };
-    session = std::make_shared<ClientSession>(loop, std::make_unique<FakeLink>(wire), options);
-    session->connect([this](Result<ServerDescription> outcome) { connected = std::move(outcome); });
-    loop.run();
-  }
-  void open_modern() {
-    open();
-    reply(R"("result":{"supportedVersions":["2026-07-28"],"capabilities":{}})");
-    ASSERT_TRUE(connected && *connected);
-  }
-  void open_legacy() {
-    options.revision = "2025-11-25";
-    open();
-    reply(R"("result":{"protocolVersion":"2025-11-25","capabilities":{}})");
-    ASSERT_TRUE(connected && *connected);
-    EXPECT_EQ(take(), R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
-  }
-  /// The next message that was sent.
-  std::string take() {
-    if (wire.sent.empty()) return "nothing";
-    last = std::move(wire.sent.front());
-    wire.sent.pop_front();
-    return last.text;
-  }
-  void receive(const std::string& message) {
-    wire.owner->on_message(message);
-    loop.run();
-  }
-  /// Takes the next request and answers it.
-  void reply(const std::string& outcome) {
-    take();
-    ASSERT_FALSE(last.id.empty()) << last.text;
-    receive(R"({"jsonrpc":"2.0","id":)" + last.id + "," + outcome + "}");
-  }
-  ClientSession::Number call(const RequestOptions& with = {}) {
-    return session->begin("tools/call", {{"name", "tool"}}, with,
-                          {.on_progress =
-                               [this](const json::object& params) {
-                                 said.push_back("progress " + to_json(params.at("progress")));
-                               },
-                           .on_answer =
-                               [this](Result<json::object> answer) {
-                                 said.push_back(answer ? to_json(*answer)
-                                                       : std::to_string(answer.error().code) + " " +
-                                                             answer.error().message);
-                               }});
-  }
-
-  ManualExecutor loop;
-  Wire wire;
-  ClientSessionOptions options;
-  std::shared_ptr<ClientSession> session;
-  OutgoingMessage last;
-  std::optional<Result<ServerDescription>> connected;
-  std::vector<std::string> said;  // of calls
-  std::vector<ServerQuestion> asked;
-  std::function<void()> when_asked;
-  std::vector<std::uint64_t> withdrawn;
-  std::vector<std::string> notified;
-  std::vector<std::string> lost;
-};
+using test::ClientSessionTest;
 
 TEST_F(ClientSessionTest, FindsAModernServer) {
   open();
@@ -187,6 +79,21 @@ TEST_F(ClientSessionTest, TakesSilenceAndDeathForALegacyServer) {
   ASSERT_TRUE(connected && !*connected);
   EXPECT_EQ(connected->error().message, "it has ended again");
   EXPECT_THAT(lost, ElementsAre("it has ended again"));
+}
+
+TEST_F(ClientSessionTest, AServerThatIsKnownToBeALegacyOneIsNotProbed) {
+  options.expects_legacy = true;
+  open();
+  EXPECT_THAT(take(), HasSubstr(R"("method":"initialize")"));
+  receive(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no longer"}})");
+  ASSERT_TRUE(connected && !*connected);
+  EXPECT_EQ(connected->error().message, "no longer");
+
+  // A revision that was named goes first.
+  connected.reset();
+  options.revision = "2026-07-28";
+  open();
+  EXPECT_THAT(take(), HasSubstr(R"("method":"server/discover")"));
 }
 
 TEST_F(ClientSessionTest, ARevisionThatBothKnowIsTriedOnce) {
@@ -356,11 +263,14 @@ TEST_F(ClientSessionTest, ACancelledRequestIsTakenBackAsItsTransportSays) {
 
 TEST_F(ClientSessionTest, AnswersWhatAModernServerAsksRoundByRound) {
   open_modern();
-  call();
+  const auto number = call();
   reply(R"("result":{"resultType":"input_required","requestState":"s1","inputRequests":{)"
         R"("who":{"method":"elicitation/create","params":{"message":"Who?"}},)"
         R"("where":{"method":"roots/list"}}})");
   ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].request, number);
+  EXPECT_EQ(asked[0].key, "who");
+  EXPECT_EQ(asked[1].key, "where");
   EXPECT_EQ(asked[0].method, "elicitation/create");
   EXPECT_EQ(asked[0].params.at("message"), "Who?");
   asked[1].answer(json::object{{"roots", json::array()}});
@@ -658,6 +568,26 @@ TEST_F(ClientSessionTest, TellsOfNotifications) {
   EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
 }
 
+TEST_F(ClientSessionTest, WhatComesInAReplyBelongsToItsRequest) {
+  open_legacy();
+  session->begin("tools/call", {{"name", "tool"}}, {},
+                 {.on_notification = [this](std::string_view method, const json::object&) {
+                   said.emplace_back(method);
+                 }});
+  const auto number = call();
+  const std::string log = R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})";
+  EXPECT_TRUE(wire.owner->on_reply("2", log));
+  EXPECT_THAT(said, ElementsAre("notifications/message"));
+  EXPECT_TRUE(wire.owner->on_reply("3", log));
+  wire.owner->on_message(log);
+  EXPECT_EQ(notified.size(), 2U);
+  EXPECT_TRUE(wire.owner->on_reply("3", R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})"));
+  receive(R"({"jsonrpc":"2.0","id":2,"method":"roots/list"})");
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].request, number);
+  EXPECT_EQ(asked[1].request, 0U);
+}
+
 TEST_F(ClientSessionTest, SaysNothingMoreOnceItIsDestroyed) {
   const auto leave = [this](Result<json::object>) {
     said.emplace_back("over");
@@ -735,6 +665,22 @@ TEST_F(ClientSessionTest, ListsTheToolsAgainWhenHeaderFieldsAreWrong) {
   reply(mismatch);
   EXPECT_THAT(said, ElementsAre("Mcp-Param-Region is missing"));
   EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, BatchesMayMixEverythingThatAServerSends) {
+  options.revision = "2025-03-26";
+  open();
+  reply(R"("result":{"protocolVersion":"2025-03-26","capabilities":{}})");
+  take();  // initialized
+  call();
+  take();
+  receive(R"([{"jsonrpc":"2.0","method":"notifications/progress","params":)"
+          R"({"progressToken":2,"progress":1}},{"jsonrpc":"2.0","id":"p","method":"ping"},)"
+          R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"},)"
+          R"({"jsonrpc":"2.0","id":2,"result":{"a":1}}])");
+  EXPECT_THAT(said, ElementsAre("progress 1", R"({"a":1})"));
+  EXPECT_EQ(take(), R"({"jsonrpc":"2.0","id":"p","result":{}})");
+  EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ class ServerLink {
     virtual void on_unreadable(std::string_view text, const Error& why) = 0;
     /// The request will not be answered any more, although the link still works.
     virtual void on_unanswered(const RequestId& id, const Error& why) = 0;
+    /// The same, because the connection broke off before the answer came. It is not known whether
+    /// the server has carried the request out.
+    virtual void on_broken_off(const RequestId& id, const Error& why) { on_unanswered(id, why); }
     /// The server does not know the session any more, so the request was not carried out
     /// (2025-11-25, Session Management: 404).
     virtual void on_session_over(const RequestId& id) = 0;

@@ -54,6 +54,20 @@ struct HttpReplyCallbacks {
   std::function<void(const Error&)> on_failure = {};
 };
 
+/// The callbacks that call the functions of these names of `receiver`, while that lives.
+template <class Receiver>
+HttpReplyCallbacks callbacks_of(const std::weak_ptr<Receiver>& receiver) {
+  const auto pass_on = [&receiver](auto function) {
+    return [receiver, function](const auto&... arguments) {
+      if (const auto self = receiver.lock()) ((*self).*function)(arguments...);
+    };
+  };
+  return {.on_head = pass_on(&Receiver::on_head),
+          .on_body = pass_on(&Receiver::on_body),
+          .on_complete = pass_on(&Receiver::on_complete),
+          .on_failure = pass_on(&Receiver::on_failure)};
+}
+
 /// The head of a request that is sent, or of a reply that has come, for those who watch. Views are
 /// valid during the call.
 struct HttpHead {

@@ -1,5 +1,5 @@
 // The commands that talk to any MCP server: info, ping, tools, call, resources, read, prompts, prompt,
-// complete, watch.
+// complete, watch, tasks.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -259,6 +259,42 @@ test('watch prints changes until it is interrupted', async (t) => {
     child.kill('SIGINT');
     assert.equal(await ended, 130);
   }
+});
+
+test('tasks are begun, listed, awaited and cancelled', async (t) => {
+  const server = await start_everything(t);
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    const spoken = ['--revision', revision];
+    const begin = async (...words) => {
+      const begun = await run_program(['call', server.mcp_url, ...words, '--task', ...spoken]);
+      assert.match(begun.stdout, /^[a-z0-9]{32}\n$/, begun.stderr);
+      return begun.stdout.trim();
+    };
+    const tasks = (...words) => run_program(['tasks', server.mcp_url, ...words, ...spoken]);
+    const id = await begin('slow_compute', 'seconds=0.2', 'label=it');
+    const awaited = await tasks('--wait', id);
+    assert.deepEqual([awaited.code, awaited.stdout], [0, 'Computed it\n'], awaited.stderr);
+    const state = JSON.parse((await tasks('--get', id, '--json')).stdout);
+    assert.deepEqual([state.taskId, state.status], [id, 'completed']);
+
+    const failing = await tasks('--wait', await begin('failing_job'));
+    assert.deepEqual([failing.code, failing.stderr], [5, 'The job failed\n']);
+
+    const long = await begin('slow_compute', 'seconds=1000');
+    const cancelled = await tasks('--cancel', long);
+    assert.equal(cancelled.stdout.split('  ')[1].trim(), 'cancelled', cancelled.stderr);
+    assert.equal((await tasks('--wait', long)).code, 1);
+
+    const asking = await begin('confirm_delete', 'filename=notes');
+    const terminal = new Terminal(t, [program, 'tasks', server.mcp_url, '--wait', asking, ...spoken]);
+    await terminal.until((seen) => seen.includes('Delete notes?'), 'the task asks');
+    const declined = await tasks('--get', 'x'.repeat(32));
+    assert.equal(declined.code, 1);
+  }
+  const both = await run_program(['tasks', server.mcp_url, '--get', 'a', '--wait', 'b']);
+  assert.equal(both.code, 2);
+  const no_task = await run_program(['call', server.mcp_url, 'greet', 'name=Mira', '--task']);
+  assert.equal(no_task.stdout, 'Hello, Mira!\n', no_task.stderr);
 });
 
 test('questions are asked on the terminal, and declined without one', async (t) => {

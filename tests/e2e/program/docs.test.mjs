@@ -274,6 +274,7 @@ test('options in the text exist', async () => {
     'login',
     'logout',
     ...['info', 'ping', 'tools', 'call', 'resources', 'read', 'prompts', 'prompt', 'complete', 'watch'],
+    'tasks',
   );
   for (const text of await Promise.all([help(), ...commands.map((name) => help(name))])) {
     for (const [option] of text.matchAll(/--[a-z][a-z-]+/g)) known.add(option);

@@ -1,0 +1,77 @@
+#include "client/session/server_requests.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "json/members.hpp"
+#include "protocol/task.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// What the answer's `_meta` has in common with the question's: the task that both belong to
+/// (2025-11-25, Tasks, Associating Task-Related Messages).
+json::object meta_of_answer(const json::object& params) {
+  const json::object* const meta = object_at(params, "_meta");
+  const json::value* const task = meta == nullptr ? nullptr : meta->if_contains(kRelatedTaskKey);
+  if (task == nullptr) return {};
+  return {{kRelatedTaskKey, json::value(*task, json::storage_ptr())}};
+}
+
+}  // namespace
+
+void ServerRequests::on_request(const Message& message, std::uint64_t request) {
+  const auto refuse = [this, &message](int code, std::string_view why) {
+    reply(message.id, {{"error", {{"code", code}, {"message", why}}}});
+  };
+  const json::object& params = params_of(message);
+  if (message.method == "ping") return reply(message.id, {{"result", json::object()}});
+  if (!questions_->can_be_asked(message.method, params)) {
+    return refuse(kMethodNotFound, "This client cannot be asked that");
+  }
+  if (open_.contains(message.id)) {
+    return refuse(kInvalidRequest, "A request with this id is still unanswered");
+  }
+  if (open_.size() >= most_) return refuse(kLimitReached, "Too many questions are open");
+  open_[message.id] = questions_->ask(
+      {.method = std::string(message.method), .params = json::object(params, json::storage_ptr())},
+      request,
+      [this, id = message.id, meta = meta_of_answer(params)](Result<json::object> said) mutable {
+        open_.erase(id);
+        if (said) {
+          for (const auto& [key, value] : meta) {
+            json::value& members = (*said)["_meta"];
+            if (!members.is_object()) members.emplace_object();
+            members.get_object()[key] = value;
+          }
+          return reply(id, {{"result", std::move(*said)}});
+        }
+        json::object error{{"code", said.error().code}, {"message", said.error().message}};
+        if (Result<json::value> data = parse_json(said.error().data)) error["data"] = *data;
+        reply(id, {{"error", std::move(error)}});
+      });
+}
+
+void ServerRequests::on_cancelled(const Message& message) {
+  const json::value* const id = params_of(message).if_contains("requestId");
+  if (id == nullptr) return;
+  const auto text = exact_text(*id, message.text, {"params", "requestId"});
+  if (!text) return;
+  const auto taken = open_.extract(*text);
+  if (!taken.empty()) questions_->withdraw(taken.mapped());
+}
+
+void ServerRequests::withdraw_all() {
+  for (const auto& [id, question] : std::exchange(open_, {})) questions_->withdraw(question);
+}
+
+void ServerRequests::reply(const RequestId& id, const json::object& members) {
+  // The id goes back as it came, so the text is put together around it.
+  const std::string rest = to_json(members);
+  std::string text = R"({"jsonrpc":"2.0","id":)" + id + ",";
+  text.append(std::string_view(rest).substr(1));
+  send_(std::move(text));
+}
+
+}  // namespace sluice
