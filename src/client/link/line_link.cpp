@@ -247,11 +247,9 @@ LineLink::~LineLink() {
 void LineLink::close(std::function<void()> done) {
   std::optional<ChildProcess> process = lines_ == nullptr ? std::nullopt : lines_->take_process();
   if (!process) return done();
-  const auto kept = std::make_shared<ChildProcess>(*std::move(process));
-  kept->on_exit([kept, done = std::move(done)](ExitStatus) { done(); });
   lines_->tell(nullptr);
   lines_->close();
-  kept->stop();
+  std::move(*process).finish([done = std::move(done)](ExitStatus) { done(); });
 }
 
 void LineLink::open(Owner& owner) {

@@ -284,10 +284,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   [[nodiscard]] pid_t pid() const { return pid_; }
   void on_exit(std::function<void(ExitStatus)> task) {
     task_ = std::move(task);
-    if (!status_) return;
-    loop_->post([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->tell();
-    });
+    if (status_) loop_->post([self = shared_from_this()] { self->tell(); });
   }
   void stop() {
     if (status_ || next_signal_ != 0) return;
@@ -427,6 +424,12 @@ void ChildProcess::on_exit(std::function<void(ExitStatus)> task) {
 
 void ChildProcess::stop() {
   running_->stop();
+}
+
+void ChildProcess::finish(std::function<void(ExitStatus)> task) && {
+  const std::shared_ptr<Running> running = std::exchange(running_, nullptr);
+  running->on_exit(std::move(task));
+  running->stop();
 }
 
 }  // namespace sluice

@@ -64,6 +64,8 @@ class ChildProcess {
   /// Ends it: the caller closes its input now, SIGTERM and SIGKILL follow when the deadlines have
   /// passed. The group gets the signals.
   void stop();
+  /// As stop(), and lets go of it: `task` is called without this object when it has ended.
+  void finish(std::function<void(ExitStatus)> task) &&;
 
  private:
   class Running;
