@@ -64,9 +64,9 @@ Client connect(const Server& server, ClientOptions options) {
   const auto local = std::make_shared<LocalServer>(server);
   // It would hide changes that the program makes itself, and asking costs no network.
   options.caching = false;
+  const auto on_traffic = options.on_traffic;
   auto connection = detail::ClientConnection::open(
-      [&local,
-       on_traffic = options.on_traffic](EventLoop& loop) -> Result<std::unique_ptr<ServerLink>> {
+      [&](EventLoop& loop) -> Result<std::unique_ptr<ServerLink>> {
         return traced(std::make_unique<LineLink>(loop, [local] { return local->connect(); }),
                       "local", on_traffic);
       },
