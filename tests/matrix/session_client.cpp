@@ -26,9 +26,6 @@ SessionClient::SessionClient(Served& served, const Transport& transport, const R
     options.capabilities["sampling"] = json::object();
     options.capabilities["roots"] = json::object();
   }
-  if (revision.tasks == TaskModel::extension) {
-    options.capabilities["extensions"] = {{"io.modelcontextprotocol/tasks", json::object()}};
-  }
   options.on_question = [](ServerQuestion question) { question.answer(answer(question.method)); };
   options.on_notification = [this](std::string_view method, const json::object& params) {
     notifications_.emplace_back(method, params);
@@ -79,8 +76,9 @@ std::int64_t SessionClient::begin(std::string_view method, json::object params) 
                                               {{"code", outcome.error().code},
                                                {"message", outcome.error().message}}}};
   };
-  *id = static_cast<std::int64_t>(
-      session_->begin(std::string(method), std::move(params), {}, std::move(callbacks)));
+  *id = static_cast<std::int64_t>(session_->begin(std::string(method), std::move(params),
+                                                  {.may_become_task = method == "tools/call"},
+                                                  std::move(callbacks)));
   return *id;
 }
 

@@ -451,6 +451,9 @@ bool ClientSession::reissue(Number number, OpenRequest& request, Error& why) {
     }
     return false;
   }
+  const RequestCallbacks& callbacks = request.callbacks;
+  const bool hears_parts = callbacks.on_progress || callbacks.on_notification;
+  if (hears_parts && !callbacks.on_reissued) return false;
   const std::optional<Duration> wait = request.reissues.next();
   if (!wait) return false;
   requests_.end_round(request);

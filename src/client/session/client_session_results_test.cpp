@@ -76,6 +76,20 @@ TEST_F(ClientSessionResultsTest, ACallThatMayDoSomethingTwiceIsNotReissuedAndThe
   EXPECT_EQ(take(), "nothing");
 }
 
+TEST_F(ClientSessionResultsTest, WhoCannotBeginAnewIsNotToldTwice) {
+  open_modern();
+  const auto keep = [this](auto answer) { said.push_back(answer.error().message); };
+  session->begin("resources/list", {}, {},
+                 {.on_progress = [](const json::object&) {}, .on_answer = keep});
+  session->begin(
+      "resources/list", {}, {},
+      {.on_notification = [](std::string_view, const json::object&) {}, .on_answer = keep});
+  wire.owner->on_broken_off("2", {502, "cut", {}});
+  wire.owner->on_broken_off("3", {502, "cut, too", {}});
+  EXPECT_THAT(said, ElementsAre("cut", "cut, too"));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
 TEST_F(ClientSessionResultsTest, AReissueThatIsCancelledOrTooLateIsNotSent) {
   open_modern();
   const auto number = session->begin("resources/list", {}, {}, {});

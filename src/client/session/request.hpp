@@ -32,6 +32,8 @@ struct RequestCallbacks {
   /// Other notifications that came in the reply to the request, where requests have such.
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// The stream of the answer broke off and the request is sent again: its progress begins anew.
+  /// Without this, a request is not sent again if one of the two above is there, for what was said
+  /// would be said twice.
   std::function<void()> on_reissued = {};
   /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.
   std::function<void(Result<json::object>)> on_answer = {};
