@@ -1,12 +1,19 @@
 #include "proxy/proxy_client.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "json/json.hpp"
 #include "proxy/names.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr auto kKindsOfLists = {Change::Kind::tools, Change::Kind::prompts,
+                                Change::Kind::resources};
+
+}  // namespace
 
 /// What one server says, and the client's session with it.
 struct ProxyClient::Part final : UpstreamListener {
@@ -16,6 +23,13 @@ struct ProxyClient::Part final : UpstreamListener {
         session(std::make_shared<UpstreamSession>(*owner.loop_, upstream, owner.identity_, *this)) {
   }
 
+  /// This server's own URI of what the client knows as `uri`; nothing if it is another server's.
+  [[nodiscard]] std::optional<std::string> own_uri(const std::string& uri) const {
+    if (prefix.empty()) return uri;
+    auto own = split_prefixed_uri(uri);
+    if (!own || own->prefix != prefix) return std::nullopt;
+    return std::move(own->name);
+  }
   void on_change(const Change& change) override {
     Change told = change;
     if (change.kind == Change::Kind::resource) told.subject = prefixed_uri(prefix, change.subject);
@@ -62,6 +76,7 @@ struct ProxyClient::Part final : UpstreamListener {
         {}, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
                 "}}");
   }
+  void on_listening() override { client->catch_up(*this); }
   void on_renewed() override { client->lists_changed(); }
 
   ProxyClient* client;
@@ -128,11 +143,7 @@ void ProxyClient::want() {
     for (const auto& [number, each] : listening_) {
       lists = lists || each.filter.tools || each.filter.prompts || each.filter.resources;
       for (const std::string& uri : each.filter.uris) {
-        if (part->prefix.empty()) {
-          uris.insert(uri);
-        } else if (auto own = split_prefixed_uri(uri); own && own->prefix == part->prefix) {
-          uris.insert(std::move(own->name));
-        }
+        if (auto own = part->own_uri(uri)) uris.insert(*std::move(own));
       }
     }
     part->session->feed().want(lists, std::move(uris));
@@ -153,8 +164,20 @@ void ProxyClient::tell(const Change& change) {
 }
 
 void ProxyClient::lists_changed() {
-  for (const auto kind : {Change::Kind::tools, Change::Kind::prompts, Change::Kind::resources}) {
-    tell({.kind = kind});
+  for (const auto kind : kKindsOfLists) tell({.kind = kind});
+}
+
+void ProxyClient::catch_up(const Part& part) {
+  for (const auto& [number, each] : std::map(listening_)) {
+    const auto listener = each.listener.lock();
+    if (listener == nullptr) continue;
+    const auto tell_it = [&listener](const Change& change) {
+      if (listener->wants(change)) listener->tell(change);
+    };
+    for (const auto kind : kKindsOfLists) tell_it({.kind = kind});
+    for (const std::string& uri : each.filter.uris) {
+      if (part.own_uri(uri)) tell_it({.kind = Change::Kind::resource, .subject = uri});
+    }
   }
 }
 

@@ -61,6 +61,9 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   };
 
   void tell(const Change& change);
+  /// Tells those who listen of everything that may have changed since they began, because their
+  /// subscriptions were acknowledged before the server knew of them.
+  void catch_up(const Part& part);
   void say(const std::string& state_of, std::string message);
   void want();
 

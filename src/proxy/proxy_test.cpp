@@ -235,6 +235,7 @@ TEST_P(ProxyErasTest, TellsOfChanges) {
   proxy.run();
   ASSERT_NE(by, nullptr);
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("x:y")));
+  client.heard.clear();
   server.post(*by, {{"jsonrpc", "2.0"}, {"method", "notifications/tools/list_changed"}});
   server.post(*by, {{"jsonrpc", "2.0"},
                     {"method", "notifications/resources/updated"},
@@ -247,6 +248,28 @@ TEST_P(ProxyErasTest, TellsOfChanges) {
   const auto updated = client.heard_of("notifications/resources/updated");
   ASSERT_THAT(updated, SizeIs(1));
   EXPECT_EQ(updated[0]->at("params").at("uri"), "x:y");
+}
+
+TEST_P(ProxyErasTest, TellsOfWhatMayHaveChangedBeforeTheServerKnewWhoListens) {
+  if (is_legacy_client()) return;  // whose server is there before it is
+  server.on_message = [this](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "subscriptions/listen") {
+      return server.answer(link, message, json::object());
+    }
+    const json::value& id = message.at("id");
+    server.post(link, {{"jsonrpc", "2.0"},
+                       {"method", "notifications/subscriptions/acknowledged"},
+                       {"params",
+                        {{"_meta", {{"io.modelcontextprotocol/subscriptionId", id}}},
+                         {"notifications", {{"toolsListChanged", true}}}}}});
+  };
+  client.request(
+      "subscriptions/listen",
+      {{"notifications", {{"toolsListChanged", true}, {"resourceSubscriptions", {"x:y"}}}}});
+  proxy.run();
+  EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), SizeIs(1));
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), SizeIs(1));
+  EXPECT_THAT(client.heard_of("notifications/prompts/list_changed"), IsEmpty());
 }
 
 TEST_P(ProxyErasTest, PassesOnTheLogAtTheLevelThatIsWanted) {

@@ -109,6 +109,9 @@ ClientSessionOptions UpstreamSession::session_options() {
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
+  options.on_listening = [weak] {
+    if (const auto self = weak.lock()) self->listener_->on_listening();
+  };
   options.on_lost = [weak](const Error& why) {
     if (const auto self = weak.lock()) self->on_lost(why);
   };
@@ -148,6 +151,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   send_level();
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
+  if (server_.revision->era == Era::legacy) listener_->on_listening();
   opened({});
 }
 
@@ -256,7 +260,7 @@ std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) co
 
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
-  if (method == "notifications/subscriptions/acknowledged") return;
+  if (method == "notifications/subscriptions/acknowledged") return listener_->on_listening();
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }

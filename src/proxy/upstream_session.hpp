@@ -53,6 +53,9 @@ class UpstreamListener {
   virtual bool on_question(ServerQuestion& question) = 0;
   /// As of an UpstreamCall.
   virtual void on_withdrawn(std::uint64_t question) = 0;
+  /// From now on the server tells of the changes that it was asked for; what it told before may be
+  /// lost.
+  virtual void on_listening() = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
 };

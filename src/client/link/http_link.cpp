@@ -131,6 +131,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       opened_at_ = link_->loop_->clock().now();
     }
     if (is_standalone_) link_->is_listening_ = is_events_;
+    const bool is_resumed = !last_event_.empty();
+    if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
     if (begins_session_ && status_ == 200) {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = session_ = id;

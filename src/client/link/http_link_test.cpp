@@ -69,6 +69,7 @@ class HttpLinkTest : public ServerTest {
     with.http.idle_timeout = idle_timeout;
     with.ready_patience = ready_patience;
     with.lasting = lasting;
+    options.on_listening = [this] { ++told_of_listening; };
     options.on_notification = [this](std::string_view method, const json::object&) {
       said.push_back(std::string(method));
     };
@@ -154,6 +155,7 @@ class HttpLinkTest : public ServerTest {
   const HttpLink* link = nullptr;  // valid with the session; null if that falls back
   std::optional<Result<ServerDescription>> connected;
   std::vector<std::string> said;
+  int told_of_listening = 0;
 };
 
 TEST_F(HttpLinkTest, TheServerMayBeSilentAsLongAsTheCallerWaits) {
@@ -432,6 +434,7 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("notifications/tools/list_changed"));
   EXPECT_TRUE(link->is_listening());
+  EXPECT_EQ(told_of_listening, 1);
   standalone.reply->abort();
   // It is more often opened again than the stream of a request.
   for (int i = 0; i < 10; ++i) {

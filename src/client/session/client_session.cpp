@@ -485,6 +485,10 @@ bool ClientSession::awaits(const RequestId& id) const {
   return requests_.number_of(id) != 0;
 }
 
+void ClientSession::on_listening() {
+  if (const auto told = options_.on_listening) told();
+}
+
 void ClientSession::on_lost(const Error& why) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   if (handshake_.takes_for_legacy(why) && link_->reopen()) {

@@ -94,6 +94,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_broken_off(const RequestId& id, const Error& why) override;
   void on_session_over(const RequestId& id) override;
+  void on_listening() override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
 

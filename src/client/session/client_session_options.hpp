@@ -57,6 +57,8 @@ struct ClientSessionOptions {
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
   std::function<void()> on_renewed = {};
+  /// Is told as ServerLink::Owner::on_listening() is.
+  std::function<void()> on_listening = {};
   /// Is told, once, that the link is over. All requests have failed before.
   std::function<void(const Error&)> on_lost = {};
 };

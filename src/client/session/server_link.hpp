@@ -49,6 +49,10 @@ class ServerLink {
     /// The server does not know the session any more, so the request was not carried out
     /// (2025-11-25, Session Management: 404).
     virtual void on_session_over(const RequestId& id) = 0;
+    /// From now on messages can come that belong to no request; those before may be lost. Only
+    /// transports that open a stream of its own for them say so (2025-11-25, Listening for Messages
+    /// from the Server).
+    virtual void on_listening() {}
     /// Whether the request is unanswered, and somebody waits for the answer.
     [[nodiscard]] virtual bool awaits(const RequestId& id) const = 0;
     /// The link is over. Nothing follows.
