@@ -113,6 +113,8 @@ struct ClientOptions {
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
   std::function<void()> on_renewed = {};
   OnTraffic on_traffic = {};  // for logs and debugging
+  /// Gives up connect() and every request of the client, which are then Error kCancelled.
+  std::stop_token stop = {};
 
   /// Further members of the client's capabilities, such as `extensions`.
   json::object capabilities = {};

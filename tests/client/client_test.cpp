@@ -107,6 +107,26 @@ TEST_P(ClientTest, CancelsWhatIsDropped) {
   EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
 }
 
+TEST_P(ClientTest, StopsAsAWhole) {
+  std::stop_source stop;
+  Client client = connect({.stop = stop.get_token()});
+  auto call = client.call("hang");
+  std::stop_source own;
+  auto other = client.call("hang", {}, {.stop = own.get_token()});
+  own.request_stop();
+  EXPECT_TRUE(other.is_ready());
+  EXPECT_FALSE(call.is_ready());
+  stop.request_stop();
+  EXPECT_TRUE(call.is_ready());
+  EXPECT_TRUE(client.call("hang").is_ready());
+  try {
+    static_cast<void>(connect({.stop = stop.get_token()}));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, kCancelled);
+  }
+}
+
 TEST_P(ClientTest, GivesUpInTime) {
   Client client = connect();
   try {

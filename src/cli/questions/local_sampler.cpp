@@ -3,7 +3,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <poll.h>
 #include <utility>
 
 #include "cli/questions/terminal_answers.hpp"
@@ -21,11 +20,6 @@ constexpr std::size_t kMaxShownRequest = 200;                        // bytes
 
 std::unexpected<Error> rejected() {
   return fail(kUserRejected, "User rejected sampling request");
-}
-
-bool is_interrupted() {
-  pollfd interrupt{Interrupts::fd(), POLLIN, 0};
-  return ::poll(&interrupt, 1, 0) > 0;
 }
 
 /// Collects an answer, and stops the loop at its end.
@@ -54,7 +48,7 @@ class SampledText final : public GenerationSink {
 /// Cancels the generation after an interrupt.
 void watch_interrupts(EventLoop& loop, Generation& generation) {
   loop.schedule_at(loop.clock().now() + kInterruptTick, [&loop, &generation] {
-    if (is_interrupted()) return generation.cancel();
+    if (Interrupts::is_pending()) return generation.cancel();
     watch_interrupts(loop, generation);
   });
 }
@@ -97,7 +91,7 @@ Result<void> LocalSampler::load() {
     const auto is_ready = handle.wait_ready(kInterruptTick);
     if (!is_ready) return std::unexpected(is_ready.error());
     if (*is_ready) break;
-    if (is_interrupted()) return rejected();
+    if (Interrupts::is_pending()) return rejected();
   }
   engine_ = std::move(handle);
   return {};

@@ -15,7 +15,6 @@
 #include "cli/remote/call_arguments.hpp"
 #include "cli/remote/call_output.hpp"
 #include "cli/remote/remote_server.hpp"
-#include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/terminal/standard_input.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
@@ -90,25 +89,18 @@ Result<json::object> schema_of(Client& client, const std::string& name) {
 int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
               const CallCommandOptions& options, const ContentPlace& place) {
   const bool as_json = options.remote.as_json;
-  StopOnInterrupt interrupt;
-  server.call.stop = interrupt.token();
-  try {
-    if (!options.as_task) {
-      auto call = server.client.call(tool, arguments, server.call);
-      return show_call(call, as_json, place);
-    }
-    const auto task = server.client.start(tool, arguments, server.call).result();
-    if (!task.id().empty()) {
-      return print(as_json ? to_json(json::object{{"taskId", task.id()}}) + "\n"
-                           : one_line(task.id()) + "\n");
-    }
-    complain("call: the server has made no task of it, but answered");
-    auto answer = task.wait();
-    return show_call(answer, as_json, place);
-  } catch (const Error&) {
-    if (interrupt.is_requested()) return kExitInterrupted;
-    throw;
+  if (!options.as_task) {
+    auto call = server.client.call(tool, arguments, server.call);
+    return show_call(call, as_json, place);
   }
+  const auto task = server.client.start(tool, arguments, server.call).result();
+  if (!task.id().empty()) {
+    return print(as_json ? to_json(json::object{{"taskId", task.id()}}) + "\n"
+                         : one_line(task.id()) + "\n");
+  }
+  complain("call: the server has made no task of it, but answered");
+  auto answer = task.wait();
+  return show_call(answer, as_json, place);
 }
 
 int run_call(RemoteServer& server, const RemoteWords& words, const CallCommandOptions& options) {

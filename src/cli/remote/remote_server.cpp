@@ -9,8 +9,10 @@
 #include "cli/login/authorization_flags.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/remote/server_place.hpp"
+#include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
+#include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "cli/terminal/traffic_text.hpp"
 #include "core/version.hpp"
@@ -86,12 +88,17 @@ int with_server(std::string_view command, const RemoteOptions& options, const Wo
   const auto words = split_words(options.words, options.command, form);
   if (!words) return failed(words.error(), words.error().code);
   if (!client) return failed(client.error(), client.error().code);
+  const StopOnInterrupt interrupt;
+  client->stop = interrupt.token();
+  const auto failed_unless_interrupted = [&](const Error& error, int code) {
+    return Interrupts::is_pending() ? kExitInterrupted : failed(error, code);
+  };
   auto server = open_server(*words, options, *std::move(client));
-  if (!server) return failed(server.error(), server.error().code);
+  if (!server) return failed_unless_interrupted(server.error(), server.error().code);
   try {
     return work(*server, *words);
   } catch (const Error& error) {
-    return failed(error, exit_code_of(error));
+    return failed_unless_interrupted(error, exit_code_of(error));
   }
 }
 

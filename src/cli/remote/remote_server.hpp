@@ -22,7 +22,8 @@ struct RemoteServer {
 Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, ClientOptions client);
 
 /// Splits the words, connects, runs `work`, and complains in the name of `command` about what
-/// fails, such as `client`, which is as of connect_to(). Returns the program's exit code.
+/// fails, such as `client`, which is as of connect_to(). An interrupt by the user cancels
+/// connecting and all requests. Returns the program's exit code.
 int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
                 Result<ClientOptions> client,
                 const std::function<int(RemoteServer&, const RemoteWords&)>& work);

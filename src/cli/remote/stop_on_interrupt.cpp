@@ -27,9 +27,4 @@ StopOnInterrupt::~StopOnInterrupt() {
   waiter_.join();
 }
 
-bool StopOnInterrupt::wait_for(std::chrono::milliseconds time) const {
-  pollfd interrupt{Interrupts::fd(), POLLIN, 0};
-  return ::poll(&interrupt, 1, static_cast<int>(time.count())) > 0;
-}
-
 }  // namespace sluice

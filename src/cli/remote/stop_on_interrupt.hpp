@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <stop_token>
 #include <thread>
 
@@ -19,9 +18,6 @@ class StopOnInterrupt {
   StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
 
   [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
-  [[nodiscard]] bool is_requested() const { return source_.stop_requested(); }
-  /// Waits for the interrupt, at most for so long. Returns whether it came.
-  [[nodiscard]] bool wait_for(std::chrono::milliseconds time) const;
 
  private:
   Interrupts interrupts_;

@@ -9,7 +9,6 @@
 #include "cli/questions/question_options.hpp"
 #include "cli/remote/call_output.hpp"
 #include "cli/remote/remote_server.hpp"
-#include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/json.hpp"
 
@@ -66,15 +65,8 @@ int wait_for_task(RemoteServer& server, const TasksOptions& options) {
     complain("tasks: " + place.error().message);
     return place.error().code;
   }
-  StopOnInterrupt interrupt;
-  server.call.stop = interrupt.token();
-  try {
-    auto call = server.client.task(options.wait).wait(server.call);
-    return show_call(call, options.remote.as_json, *place);
-  } catch (const Error&) {
-    if (interrupt.is_requested()) return kExitInterrupted;
-    throw;
-  }
+  auto call = server.client.task(options.wait).wait(server.call);
+  return show_call(call, options.remote.as_json, *place);
 }
 
 int run_tasks(RemoteServer& server, const TasksOptions& options) {

@@ -7,7 +7,7 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/remote/remote_server.hpp"
-#include "cli/remote/stop_on_interrupt.hpp"
+#include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/json.hpp"
 
@@ -42,15 +42,13 @@ std::string watched_line(std::string_view method, const json::object& params, bo
 
 /// Prints until the user or the reader of the output has enough, or the server has gone.
 int run_watch(RemoteServer& server, const WatchCommandOptions& options) {
-  const StopOnInterrupt interrupt;
-  Watch watch = server.client.watch(
-      {.uris = options.resources, .log_level = options.level, .stop = interrupt.token()});
+  Watch watch = server.client.watch({.uris = options.resources, .log_level = options.level});
   while (const auto told = watch.next()) {
     if (told->dropped > 0) complain("watch: notifications came faster than they could be printed");
     const int printed = print(watched_line(told->method, told->params, options.remote.as_json));
     if (printed != kExitOk) return printed;
   }
-  if (interrupt.is_requested()) return kExitInterrupted;
+  if (Interrupts::is_pending()) return kExitInterrupted;
   complain("watch: the server tells no more");
   return kExitFailure;
 }

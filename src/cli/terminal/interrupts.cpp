@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <system_error>
 #include <unistd.h>
@@ -63,6 +64,11 @@ Interrupts::~Interrupts() {
 
 int Interrupts::fd() {
   return wake_fd;
+}
+
+bool Interrupts::is_pending() {
+  pollfd wait{wake_fd, POLLIN, 0};
+  return ::poll(&wait, 1, 0) > 0;
 }
 
 bool Interrupts::take() {

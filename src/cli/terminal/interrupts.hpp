@@ -16,6 +16,8 @@ class Interrupts {
 
   /// A descriptor that is readable while there is an interrupt to take; -1 while no object lives.
   [[nodiscard]] static int fd();
+  /// Whether there is an interrupt to take.
+  [[nodiscard]] static bool is_pending();
   /// Takes all interrupts so far. Returns false if there was none.
   bool take();
   /// Whether the process was asked to end (SIGTERM, SIGHUP). It then ends without waiting for the

@@ -1,5 +1,6 @@
 #include "cli/terminal/standard_input.hpp"
 
+#include <array>
 #include <cerrno>
 #include <poll.h>
 #include <system_error>
@@ -7,15 +8,17 @@
 
 #include "cli/options/config_value.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/terminal/interrupts.hpp"
 #include "core/text/utf8.hpp"
 
 namespace sluice {
 namespace {
 
-/// Waits up to `milliseconds`. Returns whether `fd` is readable or has ended.
+/// Waits up to `milliseconds`. Returns whether `fd` is readable or has ended, or the user has
+/// interrupted the program.
 bool input_comes(int fd, int milliseconds) {
-  pollfd wait{fd, POLLIN, 0};
-  return ::poll(&wait, 1, milliseconds) != 0;
+  std::array<pollfd, 2> waits{{{fd, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
+  return ::poll(waits.data(), waits.size(), milliseconds) != 0;
 }
 
 }  // namespace
@@ -27,14 +30,12 @@ Result<std::string> read_input(int fd, std::size_t limit, std::string_view what,
   std::string bytes;
   std::string piece(std::size_t{64} << 10U, '\0');
   for (;;) {
+    input_comes(fd, -1);
+    if (Interrupts::is_pending()) return fail(kExitInterrupted, "interrupted");
     const ssize_t got = ::read(fd, piece.data(), piece.size());
     if (got == 0) break;
     if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) {
-        input_comes(fd, -1);
-        continue;
-      }
+      if (errno == EINTR || errno == EAGAIN) continue;
       return fail(kExitFailure,
                   "cannot read standard input: " + std::generic_category().message(errno));
     }

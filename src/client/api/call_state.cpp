@@ -83,8 +83,10 @@ void ClientCall::State::cancel() {
   end(std::unexpected(Error{kCancelled, "The call was cancelled", {}}));
 }
 
-void ClientCall::State::cancel_on(const std::stop_token& stop) {
-  stop_.emplace(stop, [this] { cancel(); });
+void ClientCall::State::cancel_on(std::initializer_list<std::stop_token> stops) {
+  for (const std::stop_token& stop : stops) {
+    if (stop.stop_possible()) stops_.emplace_back(stop, [this] { cancel(); });
+  }
 }
 
 bool ClientCall::State::take(std::optional<CallEvent>& event) {

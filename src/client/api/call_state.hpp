@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,8 +43,8 @@ class ClientCall::State final {
   void on_result(std::move_only_function<void(Outcome)> done);
   bool is_ready() const;
   void cancel();
-  /// Cancels when `stop` is requested.
-  void cancel_on(const std::stop_token& stop);
+  /// Cancels when any of these is requested. Call once.
+  void cancel_on(std::initializer_list<std::stop_token> stops);
 
  private:
   /// The next event, if it is there or there will be none. Call with the mutex held.
@@ -67,7 +69,7 @@ class ClientCall::State final {
   bool is_awaited_ = false;         // the next event
   std::move_only_function<void(std::optional<CallEvent>)> next_;
   std::move_only_function<void(Outcome)> result_;
-  std::optional<std::stop_callback<std::function<void()>>> stop_;
+  std::list<std::stop_callback<std::function<void()>>> stops_;
 };
 
 }  // namespace sluice::detail

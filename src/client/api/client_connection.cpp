@@ -3,6 +3,7 @@
 #include <future>
 #include <map>
 #include <stdexcept>
+#include <stop_token>
 #include <utility>
 
 #include "client/api/elicitation_defaults.hpp"
@@ -25,6 +26,16 @@ json::object capabilities_of(const ClientOptions& options) {
   if (options.on_roots && !capabilities.contains("roots")) capabilities["roots"] = json::object();
   return capabilities;
 }
+
+/// Connecting, which ends once. Used on the loop alone, but for the future.
+struct Attempt {
+  std::promise<Result<ServerDescription>> outcome;
+  bool is_over = false;
+
+  void end(Result<ServerDescription> description) {
+    if (!std::exchange(is_over, true)) outcome.set_value(std::move(description));
+  }
+};
 
 Result<json::object> answer_of(const ClientAnswer& answer, const json::object& params,
                                LogLimit& failures) {
@@ -133,24 +144,29 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::open(const MakeLink&
                                                                  std::shared_ptr<void> server) {
   const std::shared_ptr<ClientConnection> connection = make();
   connection->idle_timeout_ = options.idle_timeout;
+  connection->stop_ = options.stop;
   connection->kept_ = std::move(server);
   EventLoop& loop = connection->core_->background->loop();
   if (loop.on_loop_thread()) {
     throw std::logic_error("a callback of a client must not wait for another client");
   }
-  std::promise<Result<ServerDescription>> outcome;
-  loop.post([&connection, &outcome, &make_link, &options, &loop, expects_legacy] {
+  const auto cancelled = [] { return fail(kCancelled, "Connecting was cancelled"); };
+  if (connection->stop_.stop_requested()) return cancelled();
+  const auto attempt = std::make_shared<Attempt>();
+  loop.post([&connection, attempt, &make_link, &options, &loop, expects_legacy] {
     Result<std::unique_ptr<ServerLink>> link = make_link(loop);
-    if (!link) return outcome.set_value(std::unexpected(std::move(link.error())));
+    if (!link) return attempt->end(std::unexpected(std::move(link.error())));
     ClientSessionOptions made = connection->session_options(std::move(options));
     made.expects_legacy = expects_legacy;
     const auto session = std::make_shared<ClientSession>(loop, std::move(*link), std::move(made));
     connection->core_->session = session;
-    session->connect([&outcome](Result<ServerDescription> description) {
-      outcome.set_value(std::move(description));
-    });
+    session->connect(
+        [attempt](Result<ServerDescription> description) { attempt->end(std::move(description)); });
   });
-  Result<ServerDescription> description = outcome.get_future().get();
+  const std::stop_callback stop(connection->stop_, [&loop, &attempt, &cancelled] {
+    loop.post([attempt, cancelled] { attempt->end(cancelled()); });
+  });
+  Result<ServerDescription> description = attempt->outcome.get_future().get();
   if (!description) return std::unexpected(std::move(description.error()));
   connection->server_ = std::move(*description);
   return connection;
@@ -213,7 +229,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
          .on_reissued = [state] { state->restart(); },
          .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
   });
-  if (stop.stop_possible()) state->cancel_on(stop);
+  state->cancel_on({stop, stop_});
   return state;
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 
 #include "client/api/background_loop.hpp"
@@ -72,6 +73,7 @@ class ClientConnection final {
   std::shared_ptr<Core> core_;
   ServerDescription server_;
   Duration idle_timeout_{};  // of requests whose options have none
+  std::stop_token stop_;     // of all requests
   CallbackThread callbacks_;
 };
 

@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <utility>
 
+#include "core/log/log.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -19,6 +21,8 @@ namespace {
 
 constexpr Duration kFirstLockPause = std::chrono::milliseconds(2);
 constexpr Duration kLongestLockPause = std::chrono::milliseconds(50);
+/// How long somebody waits before they are told why.
+constexpr Duration kSilence = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -36,6 +40,7 @@ class FileLock::Wait final : public std::enable_shared_from_this<Wait> {
       : loop_(&loop),
         path_(std::move(path)),
         until_(loop.clock().now() + patience),
+        tells_at_(loop.clock().now() + kSilence),
         done_(std::move(done)) {}
   void begin() {
     loop_->post([self = shared_from_this()] { self->try_once(); });
@@ -60,6 +65,11 @@ class FileLock::Wait final : public std::enable_shared_from_this<Wait> {
                          "Another process has held the lock " + path_ +
                              " for too long: is it waiting for a login that nobody finishes?"));
     }
+    if (now >= tells_at_) {
+      tells_at_ = TimePoint::max();
+      log_warning("another process logs in or renews a token; this one waits for it",
+                  {{"lock", std::string_view(path_)}});
+    }
     loop_->schedule_at(std::min(now + pause_, until_),
                        [self = shared_from_this()] { self->try_once(); });
     pause_ = std::min(2 * pause_, kLongestLockPause);
@@ -73,6 +83,7 @@ class FileLock::Wait final : public std::enable_shared_from_this<Wait> {
   Executor* loop_;
   const std::string path_;
   const TimePoint until_;
+  TimePoint tells_at_;
   Done done_;
   Descriptor file_;
   Duration pause_ = kFirstLockPause;

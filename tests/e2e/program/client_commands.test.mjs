@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -159,9 +160,27 @@ test('call: output comes while the tool runs, and Ctrl-C cancels', async (t) => 
     child.once('exit', (code, signal) => resolve([code, signal]));
   });
   child.kill('SIGINT');
-  // While it connects, the signal itself ends it.
+  // Before it can take the signal, that itself ends it.
   const [code, signal] = await ended;
   assert.ok(code === 130 || signal === 'SIGINT', `${code} ${signal}`);
+});
+
+test('Ctrl-C while connecting ends a server that ignores the end of its input and SIGTERM', async (t) => {
+  const script = 'trap "" TERM; echo $$ >&2; while :; do sleep 60; done';
+  const child = spawn(program, ['ping', '--', 'sh', '-c', script], {
+    env: clean_environment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
+  const [said] = await once(child.stderr, 'data');
+  const server = Number(String(said));
+  assert.ok(server > 1, String(said));
+  child.kill('SIGINT');
+  assert.equal(await ended, 130);
+  assert.throws(() => process.kill(server, 0), { code: 'ESRCH' });
 });
 
 test('resources, prompts and completions', async (t) => {
