@@ -1,14 +1,16 @@
 // What Sluice's client costs: scripts/bench runs this program and bench/peers/client.mjs, which
 // does the same with the official TypeScript client, against the same server.
 //
-//   sluice_bench_client calls URL CALLS WARMUP SECONDS    CALLS at once, each replaced when
-//   answered sluice_bench_client streams URL CALLS WARMUP SECONDS  CALLS at once that stream 50
-//   chunks a second sluice_bench_client open URL CALLS                    memory of CALLS that are
-//   open, and silent after
-//                                                         their first chunk
+//   sluice_bench_client calls URL CALLS WARMUP SECONDS
+//     CALLS at once, each replaced when it is answered
+//   sluice_bench_client streams URL CALLS WARMUP SECONDS
+//     CALLS at once that stream 50 chunks a second
+//   sluice_bench_client open URL CALLS
+//     the memory of CALLS that are open, and silent after their first chunk
 //
 // It prints a line of JSON.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +39,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kLongestUs = 60'000'000;  // that the engine takes
 constexpr std::int64_t kIntervalUs = 20'000;     // 50 chunks a second
-constexpr std::size_t kFirst = 16;               // calls that are opened before memory is measured
+/// Calls that are opened at a time, the first of them before memory is measured.
+constexpr std::size_t kAtATime = 16;
 
 /// CPU time of this process, in microseconds.
 double cpu_us() {
@@ -135,16 +138,19 @@ void run_streams(Client& client, std::size_t count, Measure measure) {
 void run_open(Client& client, std::size_t count) {
   std::vector<PendingCall<ToolReply>> open;
   const auto grow_to = [&](std::size_t size) {
-    const std::size_t begin = open.size();
-    while (open.size() < size) open.push_back(stream(client, kLongestUs));
-    for (std::size_t i = begin; i < size; ++i) {
-      if (!open[i].next()) throw std::runtime_error("a call has ended");
+    while (open.size() < size) {
+      const std::size_t begin = open.size();
+      const std::size_t end = std::min(begin + kAtATime, size);
+      while (open.size() < end) open.push_back(stream(client, kLongestUs));
+      for (std::size_t i = begin; i < end; ++i) {
+        if (!open[i].next()) throw std::runtime_error("a call has ended");
+      }
     }
     return resident_bytes();
   };
-  open.reserve(kFirst + count);
-  const std::int64_t before = grow_to(kFirst);
-  const std::int64_t after = grow_to(kFirst + count);
+  open.reserve(kAtATime + count);
+  const std::int64_t before = grow_to(kAtATime);
+  const std::int64_t after = grow_to(kAtATime + count);
   std::cout << json::object{{"units", count},
                             {"bytes_each",
                              static_cast<double>(after - before) / static_cast<double>(count)}}

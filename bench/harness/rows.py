@@ -40,7 +40,7 @@ ROWS = [
     Row("growth", "Growth: CPU per unit, from few to many sessions and chunks", run_growth),
     Row("client-calls", "The client: tools/call echo, 64 calls at once", run_client_calls),
     Row("client-streams", "The client: 1,000 calls of 50 chunks/s on one thread", run_client_streams),
-    Row("client-memory", "The client: memory of an open call and its connection", run_client_memory),
+    Row("client-memory", "The client: memory of an open call, over HTTP with its connection", run_client_memory),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
 ]

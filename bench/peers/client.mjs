@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 
 const kLongestUs = 60_000_000; // that the engine takes
 const kIntervalUs = 20_000; // 50 chunks a second
-const kFirst = 16; // calls that are opened before memory is measured
+const kAtATime = 16; // calls that are opened at a time, the first of them before memory is measured
 
 const [mode, url, calls, warmup, seconds] = process.argv.slice(2);
 const count = Number(calls);
@@ -78,10 +78,12 @@ function follow() {
 }
 
 // Resolves when each of `size` more calls has had its first chunk.
-const open = (size) =>
-  Promise.all(
-    Array.from({ length: size }, () => new Promise((resolve) => stream(kLongestUs, resolve))),
-  );
+async function open(size) {
+  for (let left = size; left > 0; left -= kAtATime) {
+    const some = Array.from({ length: Math.min(left, kAtATime) });
+    await Promise.all(some.map(() => new Promise((resolve) => stream(kLongestUs, resolve))));
+  }
+}
 
 switch (mode) {
   case 'calls':
@@ -91,7 +93,7 @@ switch (mode) {
     await Promise.all(Array.from({ length: count }, follow));
     break;
   default: {
-    await open(kFirst);
+    await open(kAtATime);
     const before = residentBytes();
     await open(count);
     finish({ units: count, bytes_each: (residentBytes() - before) / count });

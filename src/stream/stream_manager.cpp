@@ -8,6 +8,7 @@
 #include "core/log/log.hpp"
 #include "core/log/log_limit.hpp"
 #include "core/log/over_limit.hpp"
+#include "core/release_memory.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -214,7 +215,7 @@ void StreamManager::tell(ChunkStream& stream) {
 
 std::string& StreamManager::emptied(std::string& text) {
   if (text.capacity() > kKeptScratch) {
-    text = std::string();
+    release_memory(text);
   } else {
     text.clear();
   }

@@ -29,6 +29,12 @@ std::size_t memory_of(const json::value& params) {
 
 }  // namespace
 
+ClientCall::State::State(std::size_t max_events, std::function<void()> require_loop,
+                         std::function<void()> give_up)
+    : require_loop_(std::move(require_loop)),
+      give_up_(std::move(give_up)),
+      events_(max_events, CallOptions::kMaxEventBytes) {}
+
 void ClientCall::State::add(json::object progress) {
   json::value params(std::move(progress));
   const std::size_t bytes = memory_of(params);
@@ -42,17 +48,10 @@ void ClientCall::State::add(json::object progress) {
     lock.unlock();
     return done(std::move(event));
   }
-  events_.push_back({std::move(event), bytes});
-  event_bytes_ += bytes;
-  while (events_.size() > 1 &&
-         (events_.size() > max_events_ || event_bytes_ > CallOptions::kMaxEventBytes)) {
-    const std::uint64_t dropped = events_.front().event.dropped + 1;
-    event_bytes_ -= events_.front().bytes;
-    events_.pop_front();
-    events_.front().event.dropped += dropped;
-  }
+  events_.push(std::move(event), bytes);
+  const bool is_awaited = is_awaited_;
   lock.unlock();
-  changed_.notify_all();
+  if (is_awaited) changed_.notify_all();
 }
 
 void ClientCall::State::restart() {
@@ -91,9 +90,7 @@ void ClientCall::State::cancel_on(std::initializer_list<std::stop_token> stops) 
 
 bool ClientCall::State::take(std::optional<CallEvent>& event) {
   if (events_.empty()) return has_ended_;
-  event = std::move(events_.front().event);
-  event_bytes_ -= events_.front().bytes;
-  events_.pop_front();
+  event = events_.pop();
   return true;
 }
 

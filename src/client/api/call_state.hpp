@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <list>
@@ -12,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "client/api/event_queue.hpp"
 #include "json/json.hpp"
 #include "sluice/detail/client_call.hpp"
 
@@ -23,10 +23,7 @@ class ClientCall::State final {
  public:
   /// `require_loop` throws where it makes no sense to wait for the loop. `give_up` tells the
   /// session that nobody waits; it is called at most once, on any thread.
-  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up)
-      : max_events_(max_events),
-        require_loop_(std::move(require_loop)),
-        give_up_(std::move(give_up)) {}
+  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up);
 
   // The loop's side. Nothing counts after the first end().
 
@@ -50,18 +47,11 @@ class ClientCall::State final {
   /// The next event, if it is there or there will be none. Call with the mutex held.
   bool take(std::optional<CallEvent>& event);
 
-  struct Kept {
-    CallEvent event;
-    std::size_t bytes;  // of memory
-  };
-
-  const std::size_t max_events_;
   const std::function<void()> require_loop_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended
-  std::deque<Kept> events_;
-  std::size_t event_bytes_ = 0;
+  EventQueue events_;
   bool restarts_ = false;
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "core/release_memory.hpp"
 #include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/scheduling/slot_chooser.hpp"
 #include "rpc/error_codes.hpp"
@@ -434,7 +435,7 @@ void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> 
   if (reason == Reason::cancelled) ++stats_.cancelled;
   run->phase = LlamaRun::Phase::done;
   run->sampler.reset();
-  run->tokens = {};
+  release_memory(run->tokens);
   run->delivery.complete(std::move(completion), reason == Reason::cancelled);
   if (run->delivery.done()) {
     run->share.reset();

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/release_memory.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -20,7 +21,6 @@ constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
 /// Bytes read from one connection before others have their turn.
 constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
-constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
 /// When nothing has come for so many seconds, the kernel probes whether the peer's system is there,
 /// and again so often. If it does not say so, the connection fails after kProbes.
 constexpr int kProbeAfter = 30;
@@ -166,7 +166,7 @@ void ClientConnection::on_connected() {
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   watch_peer(socket_);
   io_.emplace(socket_.get(), tls_.get(), url_.host);
-  endpoints_ = {};
+  release_memory(endpoints_);
   if (!io_->is_tls()) check_established();
   pump();
 }
@@ -177,9 +177,13 @@ void ClientConnection::check_established() {
   loop_->cancel(std::exchange(timer_, 0));
 }
 
-void ClientConnection::write(std::string_view bytes) {
+void ClientConnection::write(std::string bytes) {
   if (closed_) return;
-  out_.append(bytes);
+  if (out_.empty()) {
+    out_ = std::move(bytes);
+  } else {
+    out_.append(bytes);
+  }
   if (io_) flush();
 }
 
@@ -211,8 +215,7 @@ bool ClientConnection::flush() {
   }
   if (sent_ < out_.size()) return true;
   sent_ = 0;
-  out_.clear();
-  if (out_.capacity() > kKeptOutput) out_.shrink_to_fit();
+  release_memory(out_);
   return true;
 }
 

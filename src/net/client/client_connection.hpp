@@ -60,7 +60,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   /// Null: the connection closes when anything arrives.
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.
-  void write(std::string_view bytes);
+  void write(std::string bytes);
   /// Bytes that the socket has not accepted yet.
   [[nodiscard]] std::size_t queued_bytes() const { return out_.size() - sent_; }
   /// Closes the connection at once. The owner is not called any more.

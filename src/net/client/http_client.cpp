@@ -161,7 +161,8 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
     connection_->set_owner(this);
-    connection_->write(text_);
+    // It is needed again only if it may be sent again.
+    connection_->write(may_retry() ? text_ : std::move(text_));
     if (connects) connection_->connect(state_->options.connect_timeout);
     heard_at_ = state_->loop->clock().now();
     arm_timer();
@@ -216,9 +217,10 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     return !ended_;
   }
 
+  [[nodiscard]] bool may_retry() const { return reused_ && idempotent_; }
   /// Sends the request again if a kept connection turns out to have been closed.
   bool retry() {
-    if (!reused_ || heard_ || !idempotent_ || ended_) return false;
+    if (!may_retry() || heard_ || ended_) return false;
     reused_ = false;
     release_timer();
     connection_->set_owner(nullptr);
@@ -271,7 +273,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   HttpReplyCallbacks callbacks_;
   Url url_;
   std::string origin_;
-  std::string text_;  // the request
+  std::string text_;  // the request; empty once it need not be sent again
   std::shared_ptr<ClientConnection> connection_;
   std::optional<HttpReplyParser> parser_;
   TimePoint heard_at_{};

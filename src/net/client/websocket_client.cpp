@@ -74,7 +74,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
     connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, options_.dial);
     connection_->set_owner(this);
-    connection_->write(head->append("\r\n"));
+    connection_->write(std::move(head->append("\r\n")));
     connection_->connect(options_.connect_timeout);
     arm_timer(options_.connect_timeout);
   }
@@ -88,7 +88,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     if (!is_open() || connection_->queued_bytes() > options_.max_queued) return false;
     std::string frame;
     append_websocket_frame(frame, opcode, payload, false, random_mask());
-    connection_->write(frame);
+    connection_->write(std::move(frame));
     return true;
   }
 
@@ -196,7 +196,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     close_sent_ = true;
     std::string frame;
     append_websocket_close(frame, code, reason, random_mask());
-    connection_->write(frame);
+    connection_->write(std::move(frame));
   }
 
   void end(int code, std::string message) {

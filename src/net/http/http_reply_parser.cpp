@@ -10,6 +10,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "core/release_memory.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -81,8 +82,8 @@ class Reply final : public http::basic_parser<false> {
                          .value = text.substr(field.value, field.end - field.value)});
     }
     if (!sink_->on_head(status_, headers)) stop(error);
-    fields_ = {};
-    text_ = {};
+    release_memory(fields_);
+    release_memory(text_);
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
   std::size_t on_body_impl(string_view body, error_code& error) override {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/release_memory.hpp"
+
 namespace sluice {
 
 void LineReader::append(std::string_view bytes) {
@@ -15,7 +17,7 @@ void LineReader::append(std::string_view bytes) {
 
 void LineReader::clear() {
   // A reader that waits for a line holds no memory.
-  std::string().swap(buffer_);
+  release_memory(buffer_);
   begin_ = 0;
   scanned_ = 0;
 }

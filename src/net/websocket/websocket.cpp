@@ -6,6 +6,7 @@
 #include <openssl/sha.h>
 #include <utility>
 
+#include "core/release_memory.hpp"
 #include "core/text/base64.hpp"
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
@@ -469,7 +470,7 @@ Result<void> WebSocketDecoder::expand_some(WebSocketEvents& events) {
   if (!*done) return {};
   std::string whole = partial_->inflater->take();
   partial_->inflater.reset();
-  partial_->message = {};
+  release_memory(partial_->message);
   partial_->checked = 0;
   events.on_joined_message(opcode_, std::move(whole));
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/release_memory.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -224,7 +225,7 @@ void SharedReply::write_message(std::string_view message) {
 std::string SharedReply::take_responses() {
   std::string array = std::exchange(array_, {});
   if (!array.empty()) array.push_back(']');
-  ends_ = {};
+  release_memory(ends_);
   memory_.release();
   return array;
 }

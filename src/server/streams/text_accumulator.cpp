@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/release_memory.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -19,8 +20,8 @@ bool TextAccumulator::append(std::string_view text) {
   if (is_too_long_) return true;
   if (size_ + text.size() > kMost) {
     is_too_long_ = true;
-    blocks_ = {};
-    last_ = {};
+    release_memory(blocks_);
+    release_memory(last_);
     size_ = 0;
     memory_.release();
     return true;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/release_memory.hpp"
 #include "core/sharing/client.hpp"
 #include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
@@ -552,7 +553,7 @@ void MessageConnection::answer(const RequestId& id, std::string message) {
   }
   MemoryHold memory(service_->memory_of(principal_.id));
   if (message.size() > kAnswerRefusal && !memory.add(message.capacity())) {
-    message = {};
+    release_memory(message);
     append_error(message, id, kNoAnswerMemory);
   }
   std::unique_ptr<std::deque<KeptAnswer>>& kept = rare().kept;

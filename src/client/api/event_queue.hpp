@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sluice/call_event.hpp"
+
+namespace sluice::detail {
+
+/// The events of a call that wait for its user. The oldest are dropped if there are too many, or if
+/// they take too much memory. An empty queue takes no memory but its own.
+class EventQueue final {
+ public:
+  /// The newest event is kept even if it is beyond these limits.
+  EventQueue(std::size_t max_events, std::size_t max_bytes)
+      : max_events_(max_events), max_bytes_(max_bytes) {}
+
+  /// `bytes`: what the event takes in memory.
+  void push(CallEvent event, std::size_t bytes);
+  /// The oldest event. The queue must not be empty.
+  CallEvent pop();
+  [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
+
+ private:
+  struct Entry {
+    CallEvent event;
+    std::size_t bytes;
+  };
+
+  void drop_oldest();
+  /// Frees the memory of entries that have been taken, if they are half of all.
+  void compact();
+
+  const std::size_t max_events_;
+  const std::size_t max_bytes_;
+  std::vector<Entry> entries_;
+  std::size_t first_ = 0;  // the oldest; those before it have been taken
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace sluice::detail
