@@ -65,9 +65,9 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
   if (!outcome) return deliver(std::unexpected(outcome.error()));
   const std::optional<LoggingLevel> level = wanted_level();
   if (level && !has_session_) session().set_level(*level);
-  number_ = session().begin(method_, params_for(*session().server().revision, params_, level),
+  const Revision& revision = *session().server().revision;
+  number_ = session().begin(method_, params_for(revision, std::exchange(params_, {}), level),
                             shared_from_this());
-  params_ = {};
 }
 
 void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {

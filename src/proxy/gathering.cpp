@@ -97,7 +97,8 @@ void Gathering::on_open(std::size_t index, const Result<void>& outcome) {
     return proceed();
   }
   parts_[index].number = session.begin(
-      method_, params_for(*session.server().revision, *parts_[index].params, std::nullopt),
+      method_,
+      params_for(*session.server().revision, std::move(*parts_[index].params), std::nullopt),
       std::make_shared<Question>(weak_from_this(), index));
 }
 

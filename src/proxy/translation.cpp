@@ -50,26 +50,25 @@ void drop_structured_values(std::string_view method, json::object& result) {
 
 }  // namespace
 
-json::object params_for(const Revision& revision, const json::object& params,
+json::object params_for(const Revision& revision, json::object params,
                         std::optional<LoggingLevel> level) {
-  json::object out(params, json::storage_ptr());
-  out.erase("inputResponses");
-  out.erase("requestState");
-  json::value* const given = out.if_contains("_meta");
+  params.erase("inputResponses");
+  params.erase("requestState");
   json::object meta;
-  if (given != nullptr && given->is_object()) {
-    for (const auto& [key, value] : given->get_object()) {
+  if (json::value* const given = params.if_contains("_meta");
+      given != nullptr && given->is_object()) {
+    for (auto& [key, value] : given->get_object()) {
       const std::string_view name = key;
-      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta[key] = value;
+      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta[key] = std::move(value);
     }
   }
   if (level && revision.era == Era::modern) meta[kLogLevelKey] = to_string(*level);
   if (meta.empty()) {
-    out.erase("_meta");
+    params.erase("_meta");
   } else {
-    out["_meta"] = std::move(meta);
+    params["_meta"] = std::move(meta);
   }
-  return out;
+  return params;
 }
 
 Error error_for(const Revision& revision, std::string_view method, Error error) {

@@ -13,10 +13,10 @@ namespace sluice {
 // What differs between the messages of a proxy's client and those of the server behind it. All
 // other members pass unchanged, known or not.
 
-/// The params of a request for a server that speaks `revision`: a copy without what the client's
-/// own connection needed, such as its progress token and the state of its rounds. `level`: the log
+/// The params of a request for a server that speaks `revision`, without what the client's own
+/// connection needed, such as its progress token and the state of its rounds. `level`: the log
 /// messages that the client wants; a modern server reads that in each request.
-json::object params_for(const Revision& revision, const json::object& params,
+json::object params_for(const Revision& revision, json::object params,
                         std::optional<LoggingLevel> level);
 
 /// The result of `method` for a client that speaks `revision`. `about` is the server's own

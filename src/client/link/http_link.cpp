@@ -170,7 +170,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     }
     if (status_ / 100 == 2) {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
-      return fail({kLostConnection, why_unanswered(), {}});
+      const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
+      return is_wanted ? fail({kLostConnection, why_unanswered(), {}}) : end();
     }
     const Error not_resumed(
         status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));

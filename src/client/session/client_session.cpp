@@ -178,8 +178,8 @@ void ClientSession::send_round(Number number, OpenRequest& request) {
 }
 
 Result<void> ClientSession::notify(std::string_view method, json::object params) {
-  return link_->send(writer_.write({.method = std::string(method), .params = std::move(params)},
-                                   *server_.revision));
+  return link_->send(
+      writer_.write({.method = std::string(method), .params = params}, *server_.revision));
 }
 
 void ClientSession::give_up(Number number, const char* what) {

@@ -16,13 +16,13 @@ namespace sluice {
 /// its session.
 class MessageWriter {
  public:
-  /// `options` and `tools` outlive this. `carries_headers`: as ServerLink::carries_headers().
-  MessageWriter(const ClientSessionOptions& options, const ListedTools& tools, bool carries_headers)
-      : options_(&options), tools_(&tools), carries_headers_(carries_headers) {}
+  /// `tools` outlives this. `carries_headers`: as ServerLink::carries_headers().
+  MessageWriter(const ClientSessionOptions& options, const ListedTools& tools,
+                bool carries_headers);
 
   struct Message {
     std::string method;
-    json::object params = {};
+    const json::object& params;
     RequestId id = {};             // a number, as text; empty: a notification
     bool may_become_task = false;  // see RequestOptions
   };
@@ -34,7 +34,14 @@ class MessageWriter {
   }
 
  private:
-  const ClientSessionOptions* options_;
+  /// Appends the parameters of a message as JSON, with its progress token. Each message of the
+  /// modern era says in them whose it is and what that can do.
+  void append_params(std::string& out, const Message& message, const Revision& revision) const;
+
+  // As JSON, because each message of the modern era has them.
+  const std::string info_;
+  const std::string capabilities_;
+  const std::string capabilities_with_tasks_;
   const ListedTools* tools_;
   const bool carries_headers_;
 };
