@@ -11,7 +11,7 @@ from .processes import Paths
 _PACE_US = 20_000  # 50 chunks per second
 
 
-def _paced_load(streams: int, via: str) -> list[str]:
+def paced_load(streams: int, via: str) -> list[str]:
     pace = ["--interval-us", str(_PACE_US), "--stagger"]
     return ["paced", "--connections", str(streams), *pace, "--via", via]
 
@@ -24,7 +24,7 @@ def _paced_bare(paths: Paths, *options: str) -> servers.Server:
 def run_latency(bench: Bench) -> Result:
     paths = bench.paths
     longer = dataclasses.replace(bench, seconds=bench.seconds if bench.quick else 10)
-    sse, ws = _paced_load(200, "call"), _paced_load(200, "ws")
+    sse, ws = paced_load(200, "call"), paced_load(200, "ws")
     reports = compare(
         longer,
         [
@@ -89,7 +89,7 @@ def run_held(bench: Bench) -> Result:
     ladder = [2500] if bench.quick else [1500, 2000, 2500, 3000, 3500, 4000, 4500]
 
     def load(streams: int) -> list[str]:
-        return _paced_load(streams, "call")
+        return paced_load(streams, "call")
 
     def sluice_at(streams: int) -> Target:
         return Target(SLUICE, lambda: servers.sluice(paths), load(streams))

@@ -10,6 +10,7 @@ from .growth import run_growth
 from .measure import Bench
 from .memory import run_idle, run_mcp_sessions, run_session
 from .pacing import run_held, run_latency
+from .proxies import run_proxy_calls, run_proxy_latency
 from .pushes import run_fanout, run_sse, run_sse_backlog, run_ws, run_ws_backlog
 from .start import run_start
 from .transports import run_fairness, run_transports
@@ -41,6 +42,8 @@ ROWS = [
     Row("client-calls", "The client: tools/call echo, 64 calls at once", run_client_calls),
     Row("client-streams", "The client: 1,000 calls of 50 chunks/s on one thread", run_client_streams),
     Row("client-memory", "The client: memory of an open call, over HTTP with its connection", run_client_memory),
+    Row("proxy-calls", "The proxy: tools/call echo through it, 64 connections", run_proxy_calls),
+    Row("proxy-latency", "The proxy: added latency, 20 streams of 50 chunks/s", run_proxy_latency),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
 ]

@@ -59,6 +59,13 @@ def sluice_stdio(paths: Paths) -> Server:
     return Server("sluice", _sluice(paths, 1, "--stdio"), port=0)
 
 
+def sluice_proxy(paths: Paths, upstream: int) -> Server:
+    port = free_port()
+    listening = ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    target = f"http://127.0.0.1:{upstream}/mcp"
+    return Server("sluice proxy", [paths.sluice, "proxy", *listening, target], port)
+
+
 def bare(paths: Paths, *options: str) -> Server:
     port = free_port()
     return Server("bare epoll", [paths.floor, "--port", str(port), *options], port)
@@ -107,6 +114,10 @@ def nginx(paths: Paths, body: str) -> Server:
     if "'" in body or "$" in body or "\\" in body:
         raise BenchError("nginx cannot return a body with quotes, dollars or backslashes")
     return _nginx(paths, "nginx", "nginx.conf.in", {"BODY": body})
+
+
+def nginx_proxy(paths: Paths, upstream: int) -> Server:
+    return _nginx(paths, "nginx", "nginx_proxy.conf.in", {"UPSTREAM": str(upstream)})
 
 
 def nchan(paths: Paths) -> Server:
