@@ -1,5 +1,6 @@
 #include "client/authorization/token_store.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -193,6 +194,26 @@ TEST(FileLockTest, IsHeldByOneAtATime) {
   loop.advance(100ms);
   EXPECT_THAT(held, SizeIs(1));
   EXPECT_EQ(mode_of(folder.path("new/lock")), 0600U);
+}
+
+TEST(FileLockTest, WhoeverWaitsIsToldSoOnce) {
+  const test::TemporaryDirectory folder;
+  ManualExecutor loop;
+  std::vector<FileLock> held;
+  const auto keep = [&held](Result<FileLock> lock) {
+    if (lock) held.push_back(*std::move(lock));
+  };
+  FileLock::acquire(loop, folder.path("lock"), 10s, keep);
+  loop.run();
+  FileLock::acquire(loop, folder.path("lock"), 10s, keep);
+  ::testing::internal::CaptureStderr();
+  loop.advance(900ms);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  loop.advance(3s);
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(logged, HasSubstr("another process logs in or renews a token"));
+  EXPECT_EQ(std::ranges::count(logged, '\n'), 1) << logged;
 }
 
 TEST(FileLockTest, SaysWhyItCannotBeHad) {
