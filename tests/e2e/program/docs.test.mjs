@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -292,6 +293,24 @@ test('options in the text exist', async () => {
     }
   }
   assert.deepEqual(unknown, []);
+});
+
+test('the tests that robustness.md names exist', () => {
+  const files = ['src', 'tests/e2e', 'tests/faults', 'tests/matrix'].flatMap((name) => {
+    const place = path.join(root, name);
+    const names = readdirSync(place, { recursive: true }).filter((file) => /\.(cpp|mjs)$/.test(file));
+    return names.map((file) => readFileSync(path.join(place, file), 'utf8'));
+  });
+  const exists = (pattern) => files.some((text) => pattern.test(text));
+  const text = pages.get('docs/robustness.md');
+  const missing = [];
+  for (const [name, suite, test_name] of text.matchAll(/`(\w+)\.(\w+)`/g)) {
+    if (!exists(new RegExp(`^TEST\\w*\\(${suite},\\s*${test_name}\\)`, 'm'))) missing.push(name);
+  }
+  for (const [, title] of text.matchAll(/"([^"]+)"/g)) {
+    if (!files.some((file) => file.includes(`test('${title}'`))) missing.push(title);
+  }
+  assert.deepEqual(missing, []);
 });
 
 test('lines of text have at most 128 characters', () => {
