@@ -64,7 +64,7 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
   if (call_ == nullptr) return;  // cancelled
   if (!outcome) return deliver(std::unexpected(outcome.error()));
   const std::optional<LoggingLevel> level = wanted_level();
-  if (level && !has_session_) session().set_level(*level);
+  if (level && !has_session_) client_->set_level(index_, *level);
   number_ = session().begin(method_, params_for(*session().server().revision, params_, level),
                             shared_from_this());
   params_ = {};
@@ -127,9 +127,14 @@ std::string ForwardedCall::key_for(const ServerQuestion& question) {
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
-  questions_.emplace(number, Question{.request = {.key = key_for(question),
-                                                  .method = std::move(question.method),
-                                                  .params = std::move(question.params)},
+  InputRequest request{.key = key_for(question),
+                       .method = std::move(question.method),
+                       .params = std::move(question.params)};
+  // Of a session that is shared, not every client can be asked everything.
+  if (auto why = call_ == nullptr ? std::nullopt : call_->cannot_ask({request})) {
+    return question.answer(std::unexpected(*std::move(why)));
+  }
+  questions_.emplace(number, Question{.request = std::move(request),
                                       .answer = std::move(question.answer),
                                       .withdraw = {}});
   if (has_session_) return ask_one(number);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
-#include "rpc/error_codes.hpp"
+#include "proxy/upstream_error.hpp"
 
 namespace sluice {
 
@@ -41,9 +41,7 @@ void Upstream::on_lost(const Error& why) const {
 }
 
 Error Upstream::explained(const Error& why) const {
-  // JSON-RPC errors are below zero. The layers below have the codes of HTTP.
-  if (why.code < 0) return why;
-  return {kInternalError, "The server " + options_.label + ": " + why.message, why.data};
+  return upstream_error(options_.label, why);
 }
 
 }  // namespace sluice
