@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "net/http/status_codes.hpp"
 #include "proxy/upstream_error.hpp"
 
 namespace sluice {
@@ -41,7 +42,9 @@ void Upstream::on_lost(const Error& why) const {
 }
 
 Error Upstream::explained(const Error& why) const {
-  return upstream_error(options_.label, why);
+  const bool is_absent = options_.starts_program && why.code == kBadRequest;
+  return upstream_error(options_.label,
+                        is_absent ? Error{kLostConnection, why.message, why.data} : why);
 }
 
 }  // namespace sluice
