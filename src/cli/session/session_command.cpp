@@ -86,11 +86,11 @@ Result<SessionPlan> session_plan_of(const SessionArguments& arguments) {
 Result<std::string> begin_session(const SessionFiles& files, const SessionArguments& arguments) {
   auto plan = session_plan_of(arguments);
   if (!plan) return std::unexpected(std::move(plan.error()));
-  auto session = start_session(files, *std::move(plan));
-  if (!session) return std::unexpected(std::move(session.error()));
-  const std::string& name = session->name;
-  return "Session " + name + " is connected to " + session->server + "\nUse it     sluice call @" +
-         name + " TOOL [NAME=VALUE...]\nEnd it     sluice session stop " + name + "\n";
+  const std::string name = plan->info.name;
+  const auto server = start_session(files, *std::move(plan));
+  if (!server) return std::unexpected(server.error());
+  return "Session " + name + " is connected to " + *server + "\nUse it     sluice call @" + name +
+         " TOOL [NAME=VALUE...]\nEnd it     sluice session stop " + name + "\n";
 }
 
 // --- list and stop ------------------------------------------------------------------------------

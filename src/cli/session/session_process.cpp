@@ -70,12 +70,17 @@ void detach(int one, int other) {
 
 std::string server_in(const json::object& about) {
   const json::object* const info = server_info_in(about);
-  if (info == nullptr) return {};
-  std::string out(text_at(*info, "name"));
+  std::string out(info == nullptr ? "" : text_at(*info, "name"));
+  if (out.empty()) return "a server without a name";
   if (const auto version = text_at(*info, "version"); !version.empty()) {
     out.append(" ").append(version);
   }
   return shortened(one_line(out), kMaxServer);
+}
+
+/// Returns whether somebody hears it.
+bool tell(const Descriptor& report, const json::object& what) {
+  return write_all(report.get(), to_json(what) + "\n").has_value();
 }
 
 /// The exit code for why a session cannot be opened.
@@ -109,7 +114,7 @@ Result<void> serve_session(SessionPlan& plan, const SessionClaim& claim, const D
     } else {
       outcome = fail(code_of_refusal(about.error()), about.error().message);
     }
-    const bool is_heard = outcome && write_all(report.get(), plan.info.server + "\n");
+    const bool is_heard = outcome && tell(report, {{"server", plan.info.server}});
     if (!is_heard) signals.input_ended();
   });
   (*service)->run(signals, false);
@@ -136,8 +141,7 @@ Result<void> run_session(SessionPlan& plan, const SessionClaim& claim, const Des
   // The program may have said there what it lacks.
   claim.remove_files(!outcome && has_program);
   if (!outcome) {
-    const json::object why{{"code", outcome.error().code}, {"message", outcome.error().message}};
-    static_cast<void>(write_all(report.get(), to_json(why) + "\n"));
+    tell(report, {{"code", outcome.error().code}, {"message", outcome.error().message}});
   }
   ::_exit(outcome ? kExitOk : kExitFailure);
 }
@@ -168,15 +172,12 @@ Result<std::string> read_report(const Descriptor& report, Duration patience) {
 }
 
 /// What a report says: the server, or why there is no session.
-Result<std::string> understood(std::string text) {
-  if (!text.ends_with('\n')) {
-    return fail(kExitFailure, "the session has ended before its server was connected");
-  }
-  text.pop_back();
+Result<std::string> understood(const std::string& text) {
   const Result<json::value> parsed = parse_json(text);
-  if (!parsed || !parsed->is_object()) return text;
-  const json::object& why = parsed->get_object();
-  return fail(static_cast<int>(why.at("code").as_int64()), std::string(text_at(why, "message")));
+  if (!parsed) return fail(kExitFailure, "the session has ended before its server was connected");
+  const json::object& said = parsed->as_object();
+  if (said.contains("server")) return std::string(text_at(said, "server"));
+  return fail(static_cast<int>(said.at("code").as_int64()), std::string(text_at(said, "message")));
 }
 
 void wait_for_child(pid_t child) {
@@ -186,7 +187,7 @@ void wait_for_child(pid_t child) {
 
 }  // namespace
 
-Result<SessionInfo> start_session(const SessionFiles& files, SessionPlan plan) {
+Result<std::string> start_session(const SessionFiles& files, SessionPlan plan) {
   std::optional<SessionClaim> claim;
   if (auto claimed = files.claim(plan.info.name)) {
     claim.emplace(*std::move(claimed));
@@ -211,12 +212,8 @@ Result<SessionInfo> start_session(const SessionFiles& files, SessionPlan plan) {
     ::kill(child, SIGTERM);
     return std::unexpected(std::move(text.error()));
   }
-  auto server = understood(*std::move(text));
-  if (server) {
-    plan.info.server = *std::move(server);
-    plan.info.process = child;
-    return std::move(plan.info);
-  }
+  auto server = understood(*text);
+  if (server) return server;
   wait_for_child(child);
   Error error = std::move(server.error());
   if (::access(log.c_str(), F_OK) == 0) error.message.append("; its log is ").append(log);
