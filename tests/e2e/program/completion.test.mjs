@@ -75,11 +75,12 @@ test('names of configuration files; a project is not trusted with more', async (
 });
 
 test('sessions, and what their servers have', async (t) => {
-  const options = { env: { XDG_RUNTIME_DIR: folder_of(t) } };
+  const options = { env: {} };
+  t.after(() => run_program(['session', 'stop', '--all'], options)); // before its folder goes
+  options.env.XDG_RUNTIME_DIR = folder_of(t);
   const start = ['session', 'start', '--name', 'open', '--', everything, '--stdio'];
   const begun = await run_program(start, options);
   assert.equal(begun.code, 0, begun.stderr);
-  t.after(() => run_program(['session', 'stop', 'open'], options));
   assert.deepEqual(await offered('sluice call @', options), ['open']);
   assert.deepEqual(await offered('sluice call @o', options), ['open']);
   assert.deepEqual(await offered('sluice call @open gree', options), ['greet']);
