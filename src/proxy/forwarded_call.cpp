@@ -127,14 +127,9 @@ std::string ForwardedCall::key_for(const ServerQuestion& question) {
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
-  InputRequest request{.key = key_for(question),
-                       .method = std::move(question.method),
-                       .params = std::move(question.params)};
-  // Of a session that is shared, not every client can be asked everything.
-  if (auto why = call_ == nullptr ? std::nullopt : call_->cannot_ask({request})) {
-    return question.answer(std::unexpected(*std::move(why)));
-  }
-  questions_.emplace(number, Question{.request = std::move(request),
+  questions_.emplace(number, Question{.request = {.key = key_for(question),
+                                                  .method = std::move(question.method),
+                                                  .params = std::move(question.params)},
                                       .answer = std::move(question.answer),
                                       .withdraw = {}});
   if (has_session_) return ask_one(number);
