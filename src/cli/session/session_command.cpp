@@ -198,7 +198,7 @@ void add_session_command(CommandLine& program) {
   command.add_option("words", &arguments->words,
                      {.text = "Of start, the server: " + std::string(kTargetText) +
                               ". Of stop, the name of the session",
-                      .operand = "[TARGET|NAME]"});
+                      .operand = "TARGET"});
   command.add_command_words(
       arguments->command,
       {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});

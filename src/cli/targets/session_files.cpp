@@ -179,9 +179,9 @@ Result<SessionClaim> SessionFiles::claim(const std::string& name) const {
                                 " bytes; give a shorter --name, or set XDG_RUNTIME_DIR");
   }
   make_private_folder(path);
-  const auto usable = is_usable();
-  if (!usable) return std::unexpected(usable.error());
-  if (names().size() >= kMaxSessions) {
+  const auto others = running();
+  if (!others) return std::unexpected(others.error());
+  if (others->size() >= kMaxSessions) {
     return fail(kExitUsage, "there are " + std::to_string(kMaxSessions) +
                                 " sessions; end one with `sluice session stop`");
   }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 #include "cli/options/exit_code.hpp"
 #include "core/file_test_support.hpp"
@@ -66,6 +67,16 @@ TEST_F(SessionFilesTest, ANameIsOfOneSession) {
   EXPECT_TRUE(files.claim("others"));
   claim.reset();
   EXPECT_TRUE(files.claim("notes"));
+}
+
+TEST_F(SessionFilesTest, TheNumberOfSessionsIsLimited) {
+  std::vector<SessionClaim> claims;
+  for (std::size_t i = 0; i < SessionFiles::kMaxSessions; ++i) {
+    claims.push_back(files.claim("n" + std::to_string(i)).value());
+  }
+  EXPECT_THAT(failure(files.claim("more")), HasSubstr("there are 100 sessions"));
+  claims.pop_back();
+  EXPECT_TRUE(files.claim("more"));
 }
 
 TEST_F(SessionFilesTest, AnUnknownNameIsToldWhichThereAre) {
