@@ -74,6 +74,7 @@ int parse_and_run(int argc, const char* const* argv) {
   add_watch_command(program);
   add_tasks_command(program);
   add_proxy_command(program);
+  add_session_command(program);
   add_version_command(program);
   add_completion_command(program);
   add_man_command(program);

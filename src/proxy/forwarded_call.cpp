@@ -64,7 +64,7 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
   if (call_ == nullptr) return;  // cancelled
   if (!outcome) return deliver(std::unexpected(outcome.error()));
   const std::optional<LoggingLevel> level = wanted_level();
-  if (level && !has_session_) session().set_level(*level);
+  if (level && !has_session_) client_->set_level(index_, *level);
   const Revision& revision = *session().server().revision;
   number_ = session().begin(method_, params_for(revision, std::exchange(params_, {}), level),
                             shared_from_this());

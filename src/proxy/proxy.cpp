@@ -60,6 +60,14 @@ ClientIdentity identity_in(const json::object& params) {
   return identity_of(object_at(*meta, kClientInfoKey), object_at(*meta, kClientCapabilitiesKey));
 }
 
+/// Who all clients together are.
+ClientIdentity shared_identity() {
+  ClientIdentity identity = identity_of(nullptr, nullptr);
+  identity.capabilities = {{"elicitation", {{"form", json::object()}, {"url", json::object()}}},
+                           {"sampling", json::object()}};
+  return identity;
+}
+
 /// The proxy's own description.
 const json::object& own_about() {
   static const json::object kAbout{
@@ -113,7 +121,10 @@ std::unexpected<Error> unknown(std::string_view method, const json::object& para
 
 }  // namespace
 
-Proxy::Proxy(ProxyOptions options) : shares_principals_(options.shares_principals) {
+Proxy::Proxy(ProxyOptions options)
+    : shares_principals_(options.shares_principals),
+      has_one_session_(options.has_one_session),
+      idle_(std::move(options.idle)) {
   for (UpstreamOptions& each : options.upstreams) {
     upstreams_.push_back(std::make_shared<Upstream>(std::move(each)));
   }
@@ -130,10 +141,12 @@ void Proxy::begin_on(Executor& loop) {
   pool_ = std::make_shared<ClientPool>(
       loop, [this](const ClientIdentity& identity) { return make_client(identity); },
       shares_principals_);
+  if (!has_one_session_) return;
+  shared_ = std::make_shared<SharedClient>(loop, make_client(shared_identity(), true), idle_);
 }
 
-std::shared_ptr<ProxyClient> Proxy::make_client(ClientIdentity identity) {
-  auto client = std::make_shared<ProxyClient>(*loop_, upstreams_, std::move(identity));
+std::shared_ptr<ProxyClient> Proxy::make_client(ClientIdentity identity, bool is_shared) {
+  auto client = std::make_shared<ProxyClient>(*loop_, upstreams_, std::move(identity), is_shared);
   if (clients_.size() >= sweep_at_) {
     std::erase_if(clients_, [](const auto& each) { return each.expired(); });
     sweep_at_ = std::max<std::size_t>(64, 2 * clients_.size());
@@ -142,23 +155,38 @@ std::shared_ptr<ProxyClient> Proxy::make_client(ClientIdentity identity) {
   return client;
 }
 
+std::shared_ptr<ProxyClient> Proxy::new_client(ClientIdentity identity) {
+  return has_one_session_ ? shared_->join() : make_client(std::move(identity));
+}
+
 Result<std::shared_ptr<ProxyClient>> Proxy::client_of(const std::shared_ptr<Session>& session,
                                                       const json::object& params,
                                                       PendingRequest& call) {
   if (session != nullptr) {
     std::shared_ptr<ProxyClient>& client = slot_in(session->storage()).client;
-    if (client == nullptr) client = make_client(identity_of(nullptr, nullptr));
+    if (client == nullptr) client = new_client(identity_of(nullptr, nullptr));
     return client;
   }
   ClientIdentity identity = identity_in(params);
   const auto& sender = call.context().sender;
   if (sender == nullptr || sender->storage == nullptr) {
+    if (has_one_session_) return shared_->join();
     return pool_->take(call.principal(), identity);
   }
   std::shared_ptr<ProxyClient>& client = slot_in(*sender->storage).client;
-  if (client == nullptr || client->identity() != identity)
-    client = make_client(std::move(identity));
+  const bool is_another = !has_one_session_ && client != nullptr && client->identity() != identity;
+  if (client == nullptr || is_another) client = new_client(std::move(identity));
   return client;
+}
+
+void Proxy::open(Executor& loop, std::function<void(Result<json::object>)> done) {
+  begin_on(loop);
+  auto client = shared_->join();
+  UpstreamSession& part = client->part(0);
+  part.when_open([client = std::move(client), done = std::move(done)](const Result<void>& outcome) {
+    if (!outcome) return done(std::unexpected(outcome.error()));
+    done(json::object(client->part(0).server().about, json::storage_ptr()));
+  });
 }
 
 void Proxy::close(std::function<void()> done) {
@@ -178,6 +206,7 @@ void Proxy::close(std::function<void()> done) {
   }
   // Nothing of it may outlive the loop.
   pool_ = nullptr;
+  shared_ = nullptr;
   loop_->post(one_less);
 }
 
@@ -201,7 +230,7 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
     return {};
   }
   if (method == "initialize" && message.session != nullptr) {
-    slot_in(message.session->storage()).client = make_client(identity_of(
+    slot_in(message.session->storage()).client = new_client(identity_of(
         object_at(message.params, "clientInfo"), object_at(message.params, "capabilities")));
   }
   auto taken = client_of(message.session, message.params, *call);
@@ -280,7 +309,7 @@ Result<void> Proxy::set_level(const ForwardedMessage& message, ProxyClient& clie
   const auto level = parse_logging_level(text_at(message.params, "level"));
   if (!level) return fail(kInvalidParams, "Invalid params: level is not a level of log messages");
   if (message.session != nullptr) message.session->set_logging_level(*level);
-  for (std::size_t i = 0; i < client.size(); ++i) client.part(i).set_level(*level);
+  for (std::size_t i = 0; i < client.size(); ++i) client.set_level(i, *level);
   answer(call, {});
   return {};
 }
@@ -297,7 +326,7 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
   if (uri.empty()) return fail(kInvalidParams, "Invalid params: uri must be a string");
   if (message.method == "resources/unsubscribe") {
     message.session->unsubscribe(shown);
-    client->unsubscribe(index, uri);
+    client->want();
     answer(*call, {});
     return {};
   }
@@ -309,7 +338,7 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
     if (!outcome) return call->fail(outcome.error());
     const bool is_legacy = client->part(index).server().revision->era == Era::legacy;
     if (is_legacy) client->part(index).feed().adopt(uri);
-    client->subscribe(index, uri);
+    client->want();
     if (!is_legacy) return answer(*call, {});
     // The server says whether there is such a resource.
     std::make_shared<ForwardedCall>(client, index, "resources/subscribe", parked)

@@ -10,6 +10,7 @@
 #include "proxy/client_pool.hpp"
 #include "proxy/parked_calls.hpp"
 #include "proxy/proxy_client.hpp"
+#include "proxy/shared_client.hpp"
 #include "proxy/upstream.hpp"
 #include "server/dispatch/forwarder.hpp"
 
@@ -17,14 +18,21 @@ namespace sluice {
 
 struct ProxyOptions {
   /// The servers. With several, each has a prefix of its own (names.hpp); the only one needs none.
-  std::vector<UpstreamOptions> upstreams;
+  std::vector<UpstreamOptions> upstreams = {};
   /// Whether callers of one principal are one client even if the principal is not isolated.
   bool shares_principals = false;
+  /// Whether all clients share one session with each server, which stays open when they go. The
+  /// servers are told that they may ask for elicitation and for sampling; a question that the
+  /// client of the call has not declared is refused.
+  bool has_one_session = false;
+  /// With one session: what to do on the loop when no client has used it for a while.
+  IdleEnd idle = {};
 };
 
 /// Other servers as the features of this one. Each client has its own sessions with them: for the
-/// time of its session or its connection, or for one request if it has neither (ClientPool). The
-/// server in front speaks to clients of every era, and a ClientSession to the servers, so that
+/// time of its session or its connection, or for one request if it has neither (ClientPool); or
+/// all share one (SharedClient), and only ids, progress and cancellations are each client's own.
+/// The server in front speaks to clients of every era, and a ClientSession to the servers, so that
 /// neither side knows what the other speaks. All of it is on one loop, that of the first request:
 /// the server must have no other. Owned by shared pointers.
 class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy> {
@@ -41,13 +49,19 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
                                std::weak_ptr<ChangeListener> listener) override;
   void notify(const ForwardedMessage& message) override;
 
+  /// With one session: opens it now, on `loop`, rather than for the first request. `done` is called
+  /// once, later, with what the first server says about itself, or with why it cannot be opened, as
+  /// an answer to a client; never if close() comes first.
+  void open(Executor& loop, std::function<void(Result<json::object>)> done);
   /// Ends all sessions with the servers in their orderly way; call on the loop. `done` is called
   /// once, now or within seconds. Refuses whatever follows.
   void close(std::function<void()> done);
 
  private:
   void begin_on(Executor& loop);
-  std::shared_ptr<ProxyClient> make_client(ClientIdentity identity);
+  std::shared_ptr<ProxyClient> make_client(ClientIdentity identity, bool is_shared = false);
+  /// Of a session or a connection that has none yet.
+  std::shared_ptr<ProxyClient> new_client(ClientIdentity identity);
   Result<std::shared_ptr<ProxyClient>> client_of(const std::shared_ptr<Session>& session,
                                                  const json::object& params, PendingRequest& call);
   void describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
@@ -65,11 +79,14 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
 
   std::vector<std::shared_ptr<Upstream>> upstreams_;
   const bool shares_principals_;
+  const bool has_one_session_;
+  IdleEnd idle_;
   Executor* loop_ = nullptr;           // null before the first request, as is the pool
   std::optional<ParkedCalls> parked_;  // set with it
   std::vector<std::weak_ptr<ProxyClient>> clients_;  // some may be gone
   std::size_t sweep_at_ = 64;  // the number of them at which those are dropped
   std::shared_ptr<ClientPool> pool_;
+  std::shared_ptr<SharedClient> shared_;  // null unless there is one session
   bool is_closed_ = false;
 };
 

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "json/json.hpp"
+#include "json/members.hpp"
+#include "protocol/client_capabilities.hpp"
 #include "proxy/names.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -15,8 +19,16 @@ constexpr auto kKindsOfLists = {Change::Kind::tools, Change::Kind::prompts,
 
 }  // namespace
 
-/// What one server says, and the client's session with it.
+/// What one server says, and the session with it.
 struct ProxyClient::Part final : UpstreamListener {
+  using Answer = UniqueFunction<void(Result<json::object>)>;
+  /// What a client was asked, and by which id.
+  struct Asked {
+    std::weak_ptr<Session> session;
+    RequestId id;
+    std::shared_ptr<Answer> answer;
+  };
+
   Part(ProxyClient& owner, const std::shared_ptr<Upstream>& upstream)
       : client(&owner),
         prefix(upstream->options().prefix),
@@ -36,15 +48,31 @@ struct ProxyClient::Part final : UpstreamListener {
     client->tell(told);
   }
   void on_notification(std::string_view method, const json::object& params) override {
-    client->say({},
-                to_json(json::object{{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
+    const auto level = method == "notifications/message"
+                           ? parse_logging_level(text_at(params, "level"))
+                           : std::nullopt;
+    const std::string text =
+        to_json(json::object{{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
+    for (const auto& to : client->sessions()) {
+      if (!level || *level >= to->logging_level()) client->say(to, {}, text);
+    }
+  }
+  /// The client that is asked outside of calls: the newest that can be. Null: there is none.
+  [[nodiscard]] std::shared_ptr<Session> asked_session(const ServerQuestion& question) const {
+    for (const auto& each : client->sessions() | std::views::reverse) {
+      // Over HTTP without an open stream, a request would reach nobody.
+      const bool is_reached = each->id().empty() || each->standalone_stream();
+      const auto& declared = each->capabilities();
+      if (is_reached && missing_capabilities(declared, question.method, question.params).empty()) {
+        return each;
+      }
+    }
+    return nullptr;
   }
   bool on_question(ServerQuestion& question) override {
-    const auto to = client->session_.lock();
-    // Over HTTP without an open stream, a request would reach nobody.
-    if (to == nullptr || (!to->id().empty() && !to->standalone_stream())) return false;
-    auto answer =
-        std::make_shared<UniqueFunction<void(Result<json::object>)>>(std::move(question.answer));
+    const auto to = asked_session(question);
+    if (to == nullptr) return false;
+    auto answer = std::make_shared<Answer>(std::move(question.answer));
     const Result<RequestId> id = to->expect_response(
         *client->loop_,
         [answer, number = question.number, alive = std::weak_ptr(asked)](Result<json::value> said) {
@@ -57,42 +85,52 @@ struct ProxyClient::Part final : UpstreamListener {
       (*answer)(std::unexpected(id.error()));
       return true;
     }
-    asked->emplace(question.number, *id);
+    asked->emplace(question.number, Asked{to, *id, answer});
     std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
     append_json_string(message, question.method);
     message.append(R"(,"params":)").append(to_json(question.params)).append("}");
-    client->say({}, std::move(message));
+    client->say(to, {}, std::move(message));
     return true;
   }
   void on_withdrawn(std::uint64_t question) override {
     const auto found = asked->find(question);
     if (found == asked->end()) return;
-    const RequestId id = std::move(found->second);
+    const Asked withdrawn = std::move(found->second);
     asked->erase(found);
-    const auto from = client->session_.lock();
+    const auto from = withdrawn.session.lock();
     if (from == nullptr) return;
-    from->forget_response(id);
-    client->say(
-        {}, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
-                "}}");
+    from->forget_response(withdrawn.id);
+    client->say(from, {},
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                    withdrawn.id + "}}");
+  }
+  void forget_asked() {
+    std::vector<std::shared_ptr<Answer>> unanswered;
+    std::erase_if(*asked, [&unanswered](const auto& each) {
+      if (!each.second.session.expired()) return false;
+      unanswered.push_back(each.second.answer);
+      return true;
+    });
+    for (const auto& answer : unanswered) {
+      (*answer)(fail(kInvalidRequest, "The client that was asked has gone"));
+    }
   }
   void on_listening() override { client->catch_up(*this); }
   void on_renewed() override { client->lists_changed(); }
 
   ProxyClient* client;
   std::string prefix;
-  ChangeFeed::Uris subscribed = {};  // by the client of the session
-  /// The ids of the questions that the client was asked outside of calls.
-  std::shared_ptr<std::map<std::uint64_t, RequestId>> asked =
-      std::make_shared<std::map<std::uint64_t, RequestId>>();
+  /// The questions that clients were asked outside of calls.
+  using AllAsked = std::map<std::uint64_t, Asked>;
+  std::shared_ptr<AllAsked> asked = std::make_shared<AllAsked>();
   std::shared_ptr<UpstreamSession> session;
 };
 
 ProxyClient::ProxyClient(Executor& loop, const std::vector<std::shared_ptr<Upstream>>& upstreams,
-                         ClientIdentity identity)
+                         ClientIdentity identity, bool is_shared)
     : loop_(&loop),
-      identity_{std::move(identity.info),
-                json::object(identity.capabilities, json::storage_ptr())} {
+      identity_{std::move(identity.info), json::object(identity.capabilities, json::storage_ptr())},
+      is_shared_(is_shared) {
   for (const auto& upstream : upstreams) parts_.push_back(std::make_unique<Part>(*this, upstream));
 }
 
@@ -107,19 +145,24 @@ bool ProxyClient::has_state() const {
 }
 
 void ProxyClient::serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes) {
-  session_ = session;
+  std::erase_if(sessions_, [](const auto& each) { return each.expired(); });
+  sessions_.push_back(session);
   changes_ = &changes;
   want();
 }
 
-void ProxyClient::subscribe(std::size_t index, const std::string& uri) {
-  parts_[index]->subscribed.insert(uri);
-  want();
+std::vector<std::shared_ptr<Session>> ProxyClient::sessions() const {
+  std::vector<std::shared_ptr<Session>> out;
+  for (const auto& each : sessions_) {
+    if (auto session = each.lock()) out.push_back(std::move(session));
+  }
+  return out;
 }
 
-void ProxyClient::unsubscribe(std::size_t index, const std::string& uri) {
-  parts_[index]->subscribed.erase(uri);
-  want();
+void ProxyClient::set_level(std::size_t index, LoggingLevel level) {
+  UpstreamSession& session = part(index);
+  if (is_shared_) level = std::min(level, session.level().value_or(level));
+  session.set_level(level);
 }
 
 std::shared_ptr<void> ProxyClient::listen(const SubscriptionFilter& filter,
@@ -134,17 +177,19 @@ std::shared_ptr<void> ProxyClient::listen(const SubscriptionFilter& filter,
           }};
 }
 
-/// Lets each server tell of what somebody wants to hear.
 void ProxyClient::want() {
   if (is_closed_) return;
+  const auto sessions = this->sessions();
   for (const auto& part : parts_) {
-    bool lists = !session_.expired();
-    ChangeFeed::Uris uris = part->subscribed;
+    bool lists = !sessions.empty();
+    ChangeFeed::Uris uris;
+    const auto add = [&](const std::string& uri) {
+      if (auto own = part->own_uri(uri)) uris.insert(*std::move(own));
+    };
+    for (const auto& session : sessions) std::ranges::for_each(session->subscriptions(), add);
     for (const auto& [number, each] : listening_) {
       lists = lists || each.filter.tools || each.filter.prompts || each.filter.resources;
-      for (const std::string& uri : each.filter.uris) {
-        if (auto own = part->own_uri(uri)) uris.insert(*std::move(own));
-      }
+      std::ranges::for_each(each.filter.uris, add);
     }
     part->session->feed().want(lists, std::move(uris));
     const bool is_needed = !listening_.empty() && !part->session->is_open();
@@ -153,9 +198,9 @@ void ProxyClient::want() {
 }
 
 void ProxyClient::tell(const Change& change) {
-  const auto session = session_.lock();
-  if (session != nullptr && session->wants(change)) {
-    say(std::string(method_of(change)) + change.subject, message_of(change));
+  for (const auto& session : sessions()) {
+    if (!session->wants(change)) continue;
+    say(session, std::string(method_of(change)) + change.subject, message_of(change));
   }
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();
@@ -181,14 +226,17 @@ void ProxyClient::catch_up(const Part& part) {
   }
 }
 
-void ProxyClient::say(const std::string& state_of, std::string message) {
-  const auto session = session_.lock();
-  if (session == nullptr || changes_ == nullptr) return;
+void ProxyClient::say(const std::shared_ptr<Session>& session, const std::string& state_of,
+                      std::string message) {
   changes_->send(session, state_of, std::make_shared<const std::string>(std::move(message)));
 }
 
 void ProxyClient::refuse_questions() {
   for (const auto& part : parts_) part->session->refuse_questions();
+}
+
+void ProxyClient::forget_asked() {
+  for (const auto& part : parts_) part->forget_asked();
 }
 
 void ProxyClient::close(const std::function<void()>& done) {

@@ -17,12 +17,13 @@
 
 namespace sluice {
 
-/// One client of a proxy: its sessions with the servers, which no other client uses, and what it
-/// hears from them outside of its requests. Belongs to its loop; owned by shared pointers.
+/// What clients of a proxy have of its servers: sessions with these, and what the clients hear from
+/// them outside of their requests. Usually it is one client; if it is shared, several have it at a
+/// time. Belongs to its loop; owned by shared pointers.
 class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
  public:
   ProxyClient(Executor& loop, const std::vector<std::shared_ptr<Upstream>>& upstreams,
-              ClientIdentity identity);
+              ClientIdentity identity, bool is_shared = false);
   ~ProxyClient();
   ProxyClient(const ProxyClient&) = delete;
   ProxyClient& operator=(const ProxyClient&) = delete;
@@ -35,12 +36,14 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   /// Whether a server may keep something for this client.
   [[nodiscard]] bool has_state() const;
 
-  /// The client has `session`, and hears of changes there.
+  /// A client has `session`, and hears of changes there as long as the session lives.
   void serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes);
-  /// A resource that the client of the session wants to hear of, by its server's own URI, or no
-  /// longer wants to.
-  void subscribe(std::size_t index, const std::string& uri);
-  void unsubscribe(std::size_t index, const std::string& uri);
+  /// To be called when a session has subscribed to something, no longer does, or has gone: lets
+  /// each server tell of what somebody wants to hear.
+  void want();
+  /// The least severe log messages that a client wants of the server. A shared session has those
+  /// that any client has wanted.
+  void set_level(std::size_t index, LoggingLevel level);
   /// Tells `listener` of the changes that `filter` names until the object that is returned is
   /// destroyed.
   std::shared_ptr<void> listen(const SubscriptionFilter& filter,
@@ -50,6 +53,8 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
 
   /// Refuses what the servers ask outside of calls.
   void refuse_questions();
+  /// The same for what a client was asked whose session has gone.
+  void forget_asked();
   /// Ends all sessions. `done` is called once, later. Nothing else may be called afterwards.
   void close(const std::function<void()>& done);
 
@@ -64,14 +69,17 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   /// Tells those who listen of everything that may have changed since they began, because their
   /// subscriptions were acknowledged before the server knew of them.
   void catch_up(const Part& part);
-  void say(const std::string& state_of, std::string message);
-  void want();
+  void say(const std::shared_ptr<Session>& session, const std::string& state_of,
+           std::string message);
+  /// Those that live, the oldest first.
+  [[nodiscard]] std::vector<std::shared_ptr<Session>> sessions() const;
 
   Executor* loop_;
   ClientIdentity identity_;
+  const bool is_shared_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::weak_ptr<Session> session_;
-  ChangeNotifier* changes_ = nullptr;  // set with the session
+  std::vector<std::weak_ptr<Session>> sessions_;  // of clients; some may be gone
+  ChangeNotifier* changes_ = nullptr;             // set with the first of them
   std::map<std::uint64_t, Listening> listening_;
   std::uint64_t last_listening_ = 0;
   bool is_closed_ = false;

@@ -393,7 +393,7 @@ TEST(ProxyTest, RequestsShareASessionOnlyIfTheyAreOfOneCaller) {
 
 TEST(ProxyTest, RequestsAtTheSameTimeHaveSessionsOfTheirOwn) {
   FakeServer server("behind", false);
-  FakeProxy proxy({server.upstream()}, true);
+  FakeProxy proxy({server.upstream()}, {.shares_principals = true});
   FakeClient client(*proxy.server, Kind::request, {.id = "10.0.0.1", .isolated = false});
   client.request("tools/call", {{"name", "tool"}});
   client.request("tools/call", {{"name", "tool"}});

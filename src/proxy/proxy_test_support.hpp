@@ -328,8 +328,9 @@ class FakeClient final : public Caller {
 
 /// The proxy and the server in front of it.
 struct FakeProxy {
-  explicit FakeProxy(std::vector<UpstreamOptions> upstreams, bool shares_principals = false)
-      : proxy(std::make_shared<Proxy>(ProxyOptions{std::move(upstreams), shares_principals})) {
+  explicit FakeProxy(std::vector<UpstreamOptions> upstreams, ProxyOptions options = {}) {
+    options.upstreams = std::move(upstreams);
+    proxy = std::make_shared<Proxy>(std::move(options));
     ServerDefinition definition;
     definition.name = "proxy";
     definition.version = "1";

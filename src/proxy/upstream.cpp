@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "core/log/log.hpp"
-#include "rpc/error_codes.hpp"
+#include "net/http/status_codes.hpp"
+#include "proxy/upstream_error.hpp"
 
 namespace sluice {
 
@@ -41,9 +42,9 @@ void Upstream::on_lost(const Error& why) const {
 }
 
 Error Upstream::explained(const Error& why) const {
-  // JSON-RPC errors are below zero. The layers below have the codes of HTTP.
-  if (why.code < 0) return why;
-  return {kInternalError, "The server " + options_.label + ": " + why.message, why.data};
+  const bool is_absent = options_.starts_program && why.code == kBadRequest;
+  return upstream_error(options_.label,
+                        is_absent ? Error{kLostConnection, why.message, why.data} : why);
 }
 
 }  // namespace sluice

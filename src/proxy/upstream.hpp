@@ -19,6 +19,8 @@ struct UpstreamOptions {
   std::string label;        // what errors and the log call the server; no secrets
   /// Makes a new way to it for the proxy's loop, which is that of its server.
   std::function<Result<std::unique_ptr<ServerLink>>(Executor& loop)> open_link;
+  /// Whether the link starts a program. One that is not there is a server without a connection.
+  bool starts_program = false;
   std::string revision = {};  // the one to speak; empty: what it speaks
   Duration connect_timeout = std::chrono::seconds(30);
   /// With a request unanswered and silent for so long, it is asked whether it still lives; 0:

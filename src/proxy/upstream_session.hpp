@@ -94,6 +94,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void notify(std::string_view method, const json::object& params);
   /// Only for legacy servers; kept for sessions that follow.
   void set_level(LoggingLevel level);
+  /// What was set last.
+  [[nodiscard]] std::optional<LoggingLevel> level() const { return level_; }
   [[nodiscard]] ChangeFeed& feed() { return *feed_; }
   /// Refuses the questions that nobody has been asked. For the end of a lease.
   void refuse_questions();

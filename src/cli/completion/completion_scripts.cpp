@@ -81,7 +81,7 @@ std::string bash_cases(const CommandOutline& command) {
   return out;
 }
 
-/// What a server has, of which bash sees only what follows the last = or :.
+/// What a server has, of which bash sees only what follows the last =, : or @.
 std::string bash_server_words() {
   return "_sluice_server_words() {\n"
          "  local rest=${COMP_LINE:0:COMP_POINT} word\n"
@@ -211,8 +211,8 @@ std::string bash_completion(const CommandOutline& program) {
       "_sluice() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  local words= action=\n"
-      "  # bash takes --name=value for three words, and so a:b.\n"
-      "  if [[ $current == [=:] ]]; then\n"
+      "  # bash takes --name=value for three words, and so a:b, and @a for two.\n"
+      "  if [[ $current == [=:@] ]]; then\n"
       "    current=\n"
       "  elif [[ $previous == = ]]; then\n"
       "    previous=${COMP_WORDS[COMP_CWORD-2]}\n"

@@ -21,10 +21,16 @@
 namespace sluice {
 namespace {
 
-/// The names that configuration files have; with their application where that is needed.
+/// The sessions, and the names that configuration files have; with their application where that is
+/// needed.
 std::vector<Offer> target_offers() {
-  const FoundServers found = process_servers();
   std::vector<Offer> offers;
+  if (const auto sessions = process_sessions()) {
+    for (const SessionInfo& each : sessions->running().value_or(std::vector<SessionInfo>())) {
+      offers.push_back({"@" + each.name, "session, " + each.target});
+    }
+  }
+  const FoundServers found = process_servers();
   for (const std::string& name : found.names()) {
     const NamedServer named = find_server(found, name);
     if (named.server != nullptr) offers.push_back({name, describe_place(named.server->place)});
@@ -38,6 +44,10 @@ std::vector<Offer> target_offers() {
 
 /// The server that may be asked, if the word names one.
 std::optional<Target> asked_target(const std::string& word) {
+  if (is_session_word(word)) {
+    auto session = find_target({.word = word});
+    return session ? std::optional(*std::move(session)) : std::nullopt;
+  }
   const FoundServers found = is_address(word) ? FoundServers() : process_servers();
   const NamedServer named = find_server(found, word);
   if (named.server != nullptr && named.server->source.scope == ConfigScope::project) {

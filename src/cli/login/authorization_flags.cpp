@@ -15,6 +15,7 @@
 #include "client/authorization/token_store.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
+#include "proxy/upstream_error.hpp"
 
 namespace sluice {
 namespace {
@@ -211,7 +212,7 @@ Result<std::shared_ptr<Authorizer>> make_authorizer_of(
 }
 
 int exit_code_of(const Error& error) {
-  switch (error.code) {
+  switch (upstream_status(error).value_or(error.code)) {
     case kUnauthorized:
     case kForbidden:
       return kExitAuthorization;

@@ -56,7 +56,7 @@ Result<std::shared_ptr<Authorizer>> make_authorizer_of(
     std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt,
     HttpTap tap);
 
-/// The exit code for what an authorizer says.
+/// The exit code for what an authorizer or a server says, also by way of a proxy of this program.
 int exit_code_of(const Error& error);
 
 }  // namespace sluice

@@ -25,6 +25,7 @@ void add_complete_command(CommandLine& program);
 void add_watch_command(CommandLine& program);
 void add_tasks_command(CommandLine& program);
 void add_proxy_command(CommandLine& program);
+void add_session_command(CommandLine& program);
 void add_version_command(CommandLine& program);
 // These read the outline of `program`, which must outlive its run.
 void add_completion_command(CommandLine& program);

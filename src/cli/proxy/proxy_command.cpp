@@ -1,7 +1,5 @@
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,23 +12,20 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/options/serve_config.hpp"
+#include "cli/proxy/proxy_service.hpp"
 #include "cli/proxy/proxy_targets.hpp"
 #include "cli/remote/remote_options.hpp"
 #include "cli/serve/host_options.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log/log.hpp"
-#include "core/version.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "proxy/proxy.hpp"
-#include "server/dispatch/request_log.hpp"
 #include "server/host/server_host.hpp"
 #include "server/host/shutdown_signals.hpp"
 
 namespace sluice {
 namespace {
 
-/// How long the servers may take to end.
-constexpr auto kEndTime = std::chrono::seconds(15);
 constexpr double kLongestIdle = 1e6;  // seconds
 
 constexpr const char* kProxyExamples =
@@ -48,6 +43,7 @@ struct ProxyArguments {
   SettingValues flags;
   std::optional<double> idle_timeout;
   bool shares_sessions = false;
+  bool has_one_session = false;
 };
 
 /// The settings, of which those of a model and of a number of loops do not matter.
@@ -81,18 +77,6 @@ void print_proxy_places(const ServerHost& host, const ServeConfig& config) {
   std::fflush(stdout);
 }
 
-ServerDefinition definition_of(const std::shared_ptr<Proxy>& proxy, const ServeConfig& config,
-                               const Clock& clock) {
-  ServerDefinition definition;
-  definition.name = "sluice proxy";
-  definition.version = kVersion;
-  definition.announces_changes = true;
-  definition.has_streams = false;
-  definition.forwarder = proxy;
-  if (config.log.level <= LogLevel::debug) definition.middleware.push_back(request_log(clock));
-  return definition;
-}
-
 int serve_proxy(const ServeConfig& config, ProxyOptions options) {
   const auto cannot_start = [](const Error& error, int code) {
     log_error(error.message);
@@ -105,31 +89,16 @@ int serve_proxy(const ServeConfig& config, ProxyOptions options) {
     streams = std::move(*taken);
   }
   const ShutdownSignals signals;
-  const SteadyClock clock;
-  const auto proxy = std::make_shared<Proxy>(std::move(options));
-  Result<ServerHostOptions> host_settings = host_options(config);
-  if (!host_settings) return cannot_start(host_settings.error(), kExitUsage);
-  Result<std::unique_ptr<ServerHost>> started =
-      ServerHost::start(definition_of(proxy, config, clock), *std::move(host_settings));
-  if (!started) return cannot_start(started.error(), kExitFailure);
-  ServerHost& host = **started;
-  print_proxy_places(host, config);
-  const bool serves_others = config.tcp || !config.unix_path.empty();
+  auto started = ProxyService::start(config, std::move(options));
+  if (!started) return cannot_start(started.error(), started.error().code);
+  ProxyService& service = **started;
+  print_proxy_places(service.host(), config);
   if (config.stdio) {
-    host.serve_lines(std::move(streams.input), std::move(streams.output),
-                     [&signals] { signals.input_ended(); });
+    service.host().serve_lines(std::move(streams.input), std::move(streams.output),
+                               [&signals] { signals.input_ended(); });
   }
-  static_cast<void>(signals.wait());
-  bool hurries = false;
-  const auto hurry = [&] {
-    hurries = hurries || signals.take() == SignalRequest::end;
-    return hurries || !serves_others;
-  };
-  host.shutdown(config.shutdown_deadline, hurry, [&host, &proxy] {
-    const auto ended = std::make_shared<std::promise<void>>();
-    host.loops().loop(0).post([proxy, ended] { proxy->close([ended] { ended->set_value(); }); });
-    ended->get_future().wait_for(kEndTime);
-  });
+  const bool serves_others = config.tcp || !config.unix_path.empty();
+  service.run(signals, !serves_others);
   return kExitOk;
 }
 
@@ -149,7 +118,8 @@ int run_proxy(const ProxyArguments& arguments) {
   if (!config) return failed(config.error());
   if (const Result<void> logs = use_log(config->log); !logs) return failed(logs.error());
   return serve_proxy(*config, {.upstreams = *std::move(upstreams),
-                               .shares_principals = arguments.shares_sessions});
+                               .shares_principals = arguments.shares_sessions,
+                               .has_one_session = arguments.has_one_session});
 }
 
 }  // namespace
@@ -186,6 +156,10 @@ void add_proxy_command(CommandLine& program) {
                    {.text = "Take callers of the same address for one client. Otherwise each "
                             "request has its own session with a server that needs one, unless "
                             "the caller has a key, a session or a connection",
+                    .group = group});
+  command.add_flag("--one-session", arguments->has_one_session,
+                   {.text = "Let all clients share one session with each server, which stays open "
+                            "when they go",
                     .group = group});
   add_listening_options(command, arguments->flags);
 }

@@ -26,16 +26,26 @@ std::string label_of(const Target& target) {
   return std::get<CommandTarget>(target.place).arguments.front();
 }
 
-Result<UpstreamOptions> upstream_of(const NamedTarget& named, const NamedValues& headers) {
+Result<UpstreamOptions> named_upstream(const NamedTarget& named, const NamedValues& headers) {
   auto target = find_target(named.target);
   if (!target) return std::unexpected(std::move(target.error()));
-  for (const std::string& warning : target->warnings) complain(warning);
-  UpstreamOptions upstream{.prefix = named.name.empty() ? prefix_of(target->name) : named.name,
-                           .label = named.name.empty() ? label_of(*target) : named.name,
-                           .open_link = {}};
-  if (target->startup_timeout) upstream.connect_timeout = *target->startup_timeout;
-  auto place = server_place(std::move(target->place), headers);
+  const std::string prefix = prefix_of(target->name);
+  auto upstream = upstream_of(*std::move(target), headers);
+  if (!upstream) return upstream;
+  upstream->prefix = named.name.empty() ? prefix : named.name;
+  if (!named.name.empty()) upstream->label = named.name;
+  return upstream;
+}
+
+}  // namespace
+
+Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers) {
+  for (const std::string& warning : target.warnings) complain(warning);
+  UpstreamOptions upstream{.label = label_of(target), .open_link = {}};
+  if (target.startup_timeout) upstream.connect_timeout = *target.startup_timeout;
+  auto place = server_place(std::move(target.place), headers);
   if (!place) return std::unexpected(std::move(place.error()));
+  upstream.starts_program = std::holds_alternative<ServerCommand>(*place);
   upstream.open_link = [place = *std::move(place)](Executor& loop) {
     // The loops of a server in this program are all of this kind.
     auto& events = static_cast<EventLoop&>(loop);
@@ -43,8 +53,6 @@ Result<UpstreamOptions> upstream_of(const NamedTarget& named, const NamedValues&
   };
   return upstream;
 }
-
-}  // namespace
 
 Result<std::vector<NamedTarget>> named_targets(const ProxyTargets& targets) {
   std::vector<NamedTarget> out;
@@ -85,7 +93,7 @@ Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
   }
   std::vector<UpstreamOptions> out;
   for (const NamedTarget& each : *named) {
-    auto upstream = upstream_of(each, *headers);
+    auto upstream = named_upstream(each, *headers);
     if (!upstream) return std::unexpected(std::move(upstream.error()));
     upstream->revision = targets.revision;
     upstream->idle_timeout = idle_timeout;

@@ -26,6 +26,10 @@ struct NamedTarget {
 /// Splits the words. Errors carry kExitUsage.
 Result<std::vector<NamedTarget>> named_targets(const ProxyTargets& targets);
 
+/// What `target` is to a proxy, without a prefix. `headers` are those of the command line. Warnings
+/// go to standard error. Errors carry kExitUsage.
+Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers);
+
 /// The servers, each with a prefix if there are several (proxy/names.hpp): its name on the command
 /// line, or else in the configuration file. Warnings go to standard error. Errors carry kExitUsage.
 Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,

@@ -25,8 +25,8 @@ struct RemoteOptions {
 
 /// What the help says of TARGET.
 inline constexpr std::string_view kTargetText =
-    "A URL (http, https, ws, wss), a socket (unix:PATH, http+unix:PATH), or a name that `sluice "
-    "servers` lists";
+    "A URL (http, https, ws, wss), a socket (unix:PATH, http+unix:PATH), a name that `sluice "
+    "servers` lists, or @NAME of a session that `sluice session list` lists";
 
 /// How the help shows the words.
 struct WordsHelp {

@@ -52,7 +52,23 @@ FoundServers process_servers() {
                       [](const std::string& path) { return read_config(path); });
 }
 
+Result<SessionFiles> process_sessions() {
+  std::string folder = sessions_folder(process_places());
+  if (folder.empty()) {
+    return fail(kExitUsage, "there is no place for sessions; set XDG_RUNTIME_DIR or HOME");
+  }
+  return SessionFiles(std::move(folder));
+}
+
 Result<Target> find_target(const TargetArguments& arguments) {
+  if (arguments.command.empty() && is_session_word(arguments.word)) {
+    const auto sessions = process_sessions();
+    if (!sessions) return std::unexpected(sessions.error());
+    auto session = sessions->find(arguments.word.substr(1));
+    if (!session) return std::unexpected(std::move(session.error()));
+    return Target{.place = UnixTarget{.path = sessions->socket(session->name)},
+                  .name = std::move(session->name)};
+  }
   const bool is_name =
       arguments.command.empty() && !arguments.word.empty() && !is_address(arguments.word);
   return parse_target(arguments, is_name ? process_servers() : FoundServers(), process_variables());

@@ -2,6 +2,7 @@
 
 #include "cli/targets/config_places.hpp"
 #include "cli/targets/found_servers.hpp"
+#include "cli/targets/session_files.hpp"
 #include "cli/targets/target.hpp"
 #include "cli/targets/variables.hpp"
 #include "core/error.hpp"
@@ -15,7 +16,10 @@ PlaceSources process_places();
 VariableSources process_variables();
 /// The servers of all files that process_places() leads to.
 FoundServers process_servers();
-/// parse_target() with what this process knows. Only a name needs the files of servers.
+/// The sessions of this user. Errors carry kExitUsage.
+Result<SessionFiles> process_sessions();
+/// parse_target() with what this process knows; or @NAME, the session of that name. Only a name
+/// needs the files of servers.
 Result<Target> find_target(const TargetArguments& arguments);
 
 }  // namespace sluice

@@ -134,6 +134,20 @@ std::string describe_place(const ConfiguredPlace& place) {
   return out;
 }
 
+std::string describe_target(const Target& target) {
+  if (!target.name.empty()) return target.name;
+  if (const auto* const url = std::get_if<UrlTarget>(&target.place)) {
+    return masked_url(url->url.to_string());
+  }
+  if (const auto* const socket = std::get_if<UnixTarget>(&target.place)) {
+    const bool is_http = !socket->http_target.empty();
+    return (is_http ? "http+unix:" : "unix:") + socket->path;
+  }
+  const auto& arguments = std::get<CommandTarget>(target.place).arguments;
+  return describe_place(ConfiguredCommand{.program = arguments.front(),
+                                          .arguments = {arguments.begin() + 1, arguments.end()}});
+}
+
 std::string text_of_servers(const FoundServers& found, std::string_view home, const Style& style) {
   std::size_t name_width = 0;
   std::size_t id_width = 0;

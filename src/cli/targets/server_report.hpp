@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/targets/found_servers.hpp"
+#include "cli/targets/target.hpp"
 #include "cli/terminal/terminal.hpp"
 
 namespace sluice {
@@ -13,6 +14,10 @@ namespace sluice {
 /// variables, but not their values; "***" for user and password and the values in the query of a
 /// URL, and for arguments that look secret by the option that they belong to.
 std::string describe_place(const ConfiguredPlace& place);
+
+/// What a target is, as describe_place(); of a named server its name alone, because variables in
+/// its place are expanded.
+std::string describe_target(const Target& target);
 
 /// `path` with "~" in place of the user's home.
 std::string shown_path(std::string_view path, std::string_view home);

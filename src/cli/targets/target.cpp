@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view kTargetForms =
     "a target is a URL (http, https, ws, wss), a socket (unix:PATH, http+unix:PATH), a command "
-    "after --, or a name that `sluice servers` lists";
+    "after --, a name that `sluice servers` lists, or @ and a name that `sluice session list` "
+    "lists";
 
 /// Of sockets.
 constexpr std::string_view kDefaultEndpoint = "/mcp";
-constexpr std::size_t kMaxSocketPath = 107;  // of sockaddr_un, without the zero byte
 
 std::string scheme_of(std::string_view text) {
   const auto colon = text.find(':');

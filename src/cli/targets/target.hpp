@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,9 @@ struct UrlTarget {
   TransportHint transport = TransportHint::any;
   NamedValues headers = {};  // may be secret
 };
+
+/// The most bytes of a socket's path: those of sockaddr_un without the zero byte.
+inline constexpr std::size_t kMaxSocketPath = 107;
 
 /// A server that listens on a Unix domain socket.
 struct UnixTarget {

@@ -107,8 +107,9 @@ TEST(Target, IsACommand) {
 TEST(Target, ErrorsSayWhatItMayBe) {
   const std::string forms =
       "a target is a URL (http, https, ws, wss), a socket (unix:PATH, "
-      "http+unix:PATH), a command after --, or a name that `sluice servers` "
-      "lists";
+      "http+unix:PATH), a command after --, a name that `sluice servers` lists, or @ and a name "
+      "that "
+      "`sluice session list` lists";
   EXPECT_THAT(parse_target({}, {}, fake_environment()).error().message,
               AllOf(HasSubstr("give a target: "), HasSubstr(forms)));
   EXPECT_THAT(parse_target({.word = "a", .command = {"b"}}, {}, fake_environment()).error().message,

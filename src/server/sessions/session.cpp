@@ -90,6 +90,11 @@ void Session::unsubscribe(const std::string& uri) {
   forget_missed_locked({Change::Kind::resource, uri});
 }
 
+std::set<std::string, std::less<>> Session::subscriptions() const {
+  const std::lock_guard lock(mutex_);
+  return subscriptions_ == nullptr ? std::set<std::string, std::less<>>() : subscriptions_->uris;
+}
+
 bool Session::subscribed(const std::string& uri) const {
   return wants({Change::Kind::resource, uri});
 }

@@ -81,6 +81,8 @@ class Session {
   Result<void> subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory = nullptr);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
+  /// The URIs that it has subscribed to.
+  [[nodiscard]] std::set<std::string, std::less<>> subscriptions() const;
   /// Whether the client wants to hear of `change`: of lists always, of resources that it has
   /// subscribed to, and of elicitations that it was asked to open.
   [[nodiscard]] bool wants(const Change& change) const;

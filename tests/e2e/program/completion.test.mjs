@@ -14,14 +14,14 @@ function folder_of(t) {
   return folder;
 }
 
-// What bash puts in the place of the last word of `line`; bash splits words at "=" and ":" too.
+// What bash puts in the place of the last word of `line`; bash splits words at "=", ":" and "@" too.
 async function offered(line, options = {}) {
   const script =
     'source <("$0" completion bash); COMP_LINE=$1; shift; COMP_POINT=${#COMP_LINE}; COMP_WORDS=("$@");' +
     ' COMP_CWORD=$(($# - 1)); _sluice "$0"; printf "%s\\n" "${COMPREPLY[@]}"';
   const words = line
     .split(/ +/)
-    .flatMap((word) => word.split(/([=:]+)/).filter((part, i, all) => part || all.length === 1));
+    .flatMap((word) => word.split(/([=:@]+)/).filter((part, i, all) => part || all.length === 1));
   const outcome = await run_program(['--norc', '-c', script, program, line, ...words], {
     command: '/bin/bash',
     ...options,
@@ -72,6 +72,18 @@ test('names of configuration files; a project is not trusted with more', async (
   assert.deepEqual(await offered('sluice call lure ', options), ['']);
   assert.deepEqual(await offered(`sluice call -- touch ${made} `, options), ['']);
   assert.ok(!existsSync(made));
+});
+
+test('sessions, and what their servers have', async (t) => {
+  const options = { env: {} };
+  t.after(() => run_program(['session', 'stop', '--all'], options)); // before its folder goes
+  options.env.XDG_RUNTIME_DIR = folder_of(t);
+  const start = ['session', 'start', '--name', 'open', '--', everything, '--stdio'];
+  const begun = await run_program(start, options);
+  assert.equal(begun.code, 0, begun.stderr);
+  assert.deepEqual(await offered('sluice call @', options), ['open']);
+  assert.deepEqual(await offered('sluice call @o', options), ['open']);
+  assert.deepEqual(await offered('sluice call @open gree', options), ['greet']);
 });
 
 test('a server that is silent, or not there, holds nobody up', async (t) => {

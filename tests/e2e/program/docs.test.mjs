@@ -269,7 +269,7 @@ test('the C++ compiles', () => {
 test('options in the text exist', async () => {
   const help = async (...words) => (await run_program([...words, '--help'])).stdout;
   const known = new Set(['--component']); // of CMake
-  const commands = ['serve', 'proxy', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
+  const commands = ['serve', 'proxy', 'session', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
     'servers',
     'mcp',
     'login',
