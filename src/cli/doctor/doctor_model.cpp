@@ -5,6 +5,7 @@
 
 #include "cli/doctor/doctor_checks.hpp"
 #include "cli/serve/engine_factory.hpp"
+#include "cli/serve/remote_engine.hpp"
 
 namespace sluice {
 namespace {
@@ -29,6 +30,14 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
   if (path.empty()) {
     add(Status::warn, "none given", "Give a GGUF file with --model FILE");
     return;
+  }
+  if (is_remote_model(path)) {
+    const auto engine = make_remote_engine(path);
+    if (!engine) return add(Status::fail, engine.error().message, "Give another --model");
+    const EngineInfo info = (*engine)->info();
+    const std::string context =
+        info.context_tokens == 0 ? "" : ", " + std::to_string(info.context_tokens) + " tokens";
+    return add(Status::ok, info.model + context + ", run by another server", "");
   }
   if (const auto can = check_backend(config); !can) {
     add(Status::fail, can.error().message, "Give another --backend, or leave it out");

@@ -317,9 +317,10 @@ std::vector<Setting> make_settings() {
       "What generates answers: llama runs a GGUF model, synthetic emits numbered chunks for load "
       "tests",
       kEngines, SLUICE_AT(engine.kind)));
-  add(text("engine.model", "--model", "FILE",
-           "GGUF file of the model; without it, a tiny built-in model runs", "a file",
-           SLUICE_AT(engine.model)));
+  add(text("engine.model", "--model", "FILE|URL",
+           "GGUF file of the model, or the URL of an API like OpenAI's, with #NAME if it has "
+           "several models; without it, a tiny built-in model runs",
+           "a file or a URL", SLUICE_AT(engine.model)));
   add(number("engine.slots", "--slots", 1, 256, "How many answers are generated at the same time",
              SLUICE_AT(engine.slots)));
   add(number(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/options/exit_code.hpp"
+#include "cli/serve/remote_engine.hpp"
 #include "core/log/log.hpp"
 #include "engine/synthetic_engine.hpp"
 
@@ -18,9 +19,10 @@
 namespace sluice {
 namespace {
 
-EngineHandle synthetic_engine() {
+/// An engine that can answer from the beginning.
+EngineHandle ready(std::unique_ptr<Engine> engine) {
   EngineHandle handle;
-  handle.engine = std::make_unique<SyntheticEngine>();
+  handle.engine = std::move(engine);
   handle.not_ready = [] { return std::string(); };
   handle.wait_ready = [](Duration) { return Result<bool>(true); };
   return handle;
@@ -133,7 +135,14 @@ Result<void> check_context([[maybe_unused]] const ServeConfig& config) {
 }
 
 Result<EngineHandle> make_engine(const ServeConfig& config) {
-  if (config.engine.kind == EngineKind::synthetic) return synthetic_engine();
+  if (config.engine.kind == EngineKind::synthetic) {
+    return ready(std::make_unique<SyntheticEngine>());
+  }
+  if (is_remote_model(config.engine.model)) {
+    Result<std::unique_ptr<Engine>> engine = make_remote_engine(config.engine.model);
+    if (!engine) return std::unexpected(std::move(engine.error()));
+    return ready(*std::move(engine));
+  }
 #if SLUICE_WITH_LLAMA
   if (const auto device = check_backend(config); !device) return std::unexpected(device.error());
   return llama_engine(config);

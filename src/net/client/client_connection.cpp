@@ -219,17 +219,25 @@ bool ClientConnection::flush() {
   return true;
 }
 
+void ClientConnection::read(bool goes_on) {
+  if (std::exchange(reads_, goes_on) == goes_on || !goes_on || !io_) return;
+  // The kernel tells only of what arrives from now on.
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_) self->pump();
+  });
+}
+
 void ClientConnection::pump() {
   const auto self = shared_from_this();
-  read();
+  read_all();
   // TLS may now be able to send what it could not send before it had read.
   if (!closed_ && io_ && !flush()) return;
 }
 
-void ClientConnection::read() {
+void ClientConnection::read_all() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
   std::size_t total = 0;
-  while (!closed_ && !input_ended_) {
+  while (!closed_ && !input_ended_ && reads_) {
     if (total >= kReadPerTurn) {
       // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
       loop_->post([self = shared_from_this()] {

@@ -61,6 +61,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.
   void write(std::string bytes);
+  /// Stops or continues to read. What arrives meanwhile waits in the socket, so the server is held
+  /// up; that it has gone is noticed only once reading continues.
+  void read(bool goes_on);
   /// Bytes that the socket has not accepted yet.
   [[nodiscard]] std::size_t queued_bytes() const { return out_.size() - sent_; }
   /// Closes the connection at once. The owner is not called any more.
@@ -78,7 +81,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void on_connected();
   void check_established();
   void pump();
-  void read();
+  void read_all();
   /// False if it failed.
   bool flush();
   void fail_with(int code, const std::string& what);
@@ -105,6 +108,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   bool peer_ended_ = false;   // as the kernel has reported; it does so once
   bool input_ended_ = false;  // read() has returned the end
   bool established_ = false;
+  bool reads_ = true;
   bool closed_ = false;
 };
 

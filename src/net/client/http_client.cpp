@@ -134,6 +134,12 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     begin();
   }
 
+  void read(bool goes_on) {
+    if (connection_ == nullptr) return;
+    connection_->read(goes_on);
+    heard_at_ = state_->loop->clock().now();
+  }
+
   /// Ends the request without any further callback.
   void drop() {
     if (std::exchange(ended_, true)) return;
@@ -288,6 +294,10 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
 
 void HttpClient::Call::drop() {
   if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();
+}
+
+void HttpClient::Call::read(bool goes_on) {
+  if (exchange_ != nullptr) exchange_->read(goes_on);
 }
 
 HttpClient::HttpClient(EventLoop& loop, HttpClientOptions options)

@@ -111,6 +111,9 @@ class HttpClient {
       return *this;
     }
     void drop();
+    /// Stops or continues to read the reply. What arrives meanwhile waits in the socket, so a
+    /// server that sends faster than it is read is held up. At most 64 KiB more may still be told.
+    void read(bool goes_on);
 
    private:
     friend class HttpClient;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+#include "engine/openai/dialect.hpp"
+
+namespace sluice {
+
+/// The body of POST /v1/chat/completions for a request, streamed and with usage. Ways to choose a
+/// token that have their default value are left to the server, which may have others.
+///
+/// Such an API wants an id for each call of a tool and for each result. Where a request has none,
+/// calls are numbered, and results without an id answer the open calls in their order.
+///
+/// Errors: -32602 for what the dialect does not have, and for tools or schemas that are no JSON.
+Result<std::string> chat_request(const GenerationRequest& request, std::string_view model,
+                                 const Dialect& dialect);
+
+}  // namespace sluice

@@ -1,0 +1,90 @@
+#include "engine/openai/remote_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "json/members.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kListed = 10;  // models that an error names
+
+std::vector<const json::object*> models_in(const json::object& reply) {
+  std::vector<const json::object*> models;
+  const json::value* const data = reply.if_contains("data");
+  if (data == nullptr || !data->is_array()) return models;
+  for (const json::value& each : data->get_array()) {
+    if (each.is_object() && !text_at(each.get_object(), "id").empty()) {
+      models.push_back(&each.get_object());
+    }
+  }
+  return models;
+}
+
+std::string names_of(const std::vector<const json::object*>& models) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(models.size(), kListed); ++i) {
+    names.append(i == 0 ? "" : ", ").append(text_at(*models[i], "id"));
+  }
+  return models.size() > kListed ? names.append(", ...") : names;
+}
+
+/// llama-server, vLLM and others each have their own place for it.
+std::uint32_t context_of(const json::object& model) {
+  static const json::object kNothing;
+  const json::object* const meta = object_at(model, "meta");
+  const json::object& more = meta == nullptr ? kNothing : *meta;
+  const std::array<const json::value*, 4> places = {
+      more.if_contains("n_ctx"), model.if_contains("max_model_len"),
+      model.if_contains("context_length"), more.if_contains("n_ctx_train")};
+  for (const json::value* const place : places) {
+    if (place == nullptr || !place->is_int64()) continue;
+    const std::int64_t tokens = place->get_int64();
+    if (tokens > 0 && tokens <= std::numeric_limits<std::uint32_t>::max()) {
+      return static_cast<std::uint32_t>(tokens);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+Url api_url(const Url& base, std::string_view path) {
+  std::string target = base.target;
+  while (target.ends_with('/')) target.pop_back();
+  return with_target(base, target.append(path));
+}
+
+HttpHeaderList key_headers(const std::string& key) {
+  if (key.empty()) return {};
+  return {{"Authorization", "Bearer " + key}};
+}
+
+Result<RemoteModel> find_model(const json::object& reply, const std::string& name,
+                               const Url& base) {
+  const std::vector<const json::object*> models = models_in(reply);
+  const auto found = std::ranges::find_if(models, [&](const json::object* model) {
+    return name.empty() ? models.size() == 1 : text_at(*model, "id") == name;
+  });
+  if (found != models.end()) {
+    return RemoteModel{.name = std::string(text_at(**found, "id")),
+                       .dialect = &dialect_of(base.host, **found),
+                       .context_tokens = context_of(**found)};
+  }
+  const std::string at = base.to_string();
+  if (models.empty()) return fail(kBadRequest, at + " has no models");
+  if (name.empty()) {
+    return fail(kBadRequest, at + " has several models; name one, as in " + at + "#" +
+                                 std::string(text_at(*models.front(), "id")) + ". It has " +
+                                 names_of(models));
+  }
+  return fail(kBadRequest, at + " has no model \"" + name + "\", but " + names_of(models));
+}
+
+}  // namespace sluice

@@ -1,0 +1,188 @@
+// A model that another server runs: `sluice serve --model URL` and `sluice chat --model URL`, with a
+// server that has the API of OpenAI and says what the test tells it to.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import { HttpClient } from '../lib/rpc.mjs';
+import { run_program, start_server, until } from '../lib/server.mjs';
+import * as wire from '../lib/wire.mjs';
+
+const kModels = [{ id: 'small', object: 'model', owned_by: 'llamacpp', meta: { n_ctx: 4096 } }];
+const delta = (members, finish_reason = null) => ({
+  choices: [{ index: 0, delta: members, finish_reason }],
+});
+const words = (...texts) => texts.map((content) => delta({ content }));
+const kStop = [
+  delta({}, 'stop'),
+  { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3 } },
+];
+
+// `answer(body, reply)` writes the reply to a request; `send` of the reply writes events.
+async function start_api(t, answer, { models = kModels, key } = {}) {
+  const api = { asked: [], gone: 0 };
+  const server = createServer(async (request, reply) => {
+    if (key !== undefined && request.headers.authorization !== `Bearer ${key}`) {
+      reply.writeHead(401, { 'Content-Type': 'application/json' });
+      return reply.end(JSON.stringify({ error: { message: 'Incorrect API key provided' } }));
+    }
+    if (request.url === '/v1/models') return reply.end(JSON.stringify({ data: models }));
+    assert.equal(request.url, '/v1/chat/completions');
+    let body = '';
+    for await (const part of request.setEncoding('utf8')) body += part;
+    api.asked.push(JSON.parse(body));
+    reply.once('close', () => {
+      if (!reply.writableFinished) ++api.gone;
+    });
+    reply.send = (...events) => {
+      if (!reply.headersSent) reply.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      for (const event of events) reply.write(`data: ${JSON.stringify(event)}\n\n`);
+    };
+    reply.done = (...events) => {
+      reply.send(...events);
+      reply.end('data: [DONE]\n\n');
+    };
+    await answer(JSON.parse(body), reply);
+  });
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  api.url = `http://127.0.0.1:${server.address().port}/v1`;
+  return api;
+}
+
+test('chat prints the answer of a remote model', async (t) => {
+  const api = await start_api(t, (_, reply) => reply.done(...words('Grüß ', 'dich'), ...kStop));
+  const { code, stdout } = await run_program(['chat', '--model', api.url, '--max-tokens', '9', 'Hello']);
+  assert.equal(code, 0);
+  assert.match(stdout, /Grüß dich/);
+  const [asked] = api.asked;
+  assert.equal(asked.model, 'small');
+  assert.equal(asked.max_tokens, 9);
+  assert.deepEqual(asked.messages.at(-1), { role: 'user', content: 'Hello' });
+});
+
+test('serve passes on tokens as they come, with reasoning, calls and usage', async (t) => {
+  let go_on;
+  const api = await start_api(t, async (_, reply) => {
+    reply.send(delta({ reasoning_content: 'Hm.' }), ...words('Let me '));
+    await new Promise((resolve) => {
+      go_on = resolve;
+    });
+    reply.done(
+      ...words('see'),
+      delta({ tool_calls: [{ index: 0, id: 'x', function: { name: 'add', arguments: '{"a"' } }] }),
+      delta({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
+      delta({}, 'tool_calls'),
+      kStop[1],
+    );
+  });
+  const server = await start_server(t, ['--engine', 'llama', '--model', `${api.url}#small`]);
+  const client = new HttpClient(server);
+  const tools = [{ name: 'add', inputSchema: { type: 'object' } }];
+  const { stream_id } = await client.call('run', { prompt: 'Add', tools, stream: true });
+  const chunks = [];
+  const read = async () => {
+    const reply = await client.call(...wire.poll(stream_id, chunks.length, 5000));
+    chunks.push(...reply.chunks);
+    return reply;
+  };
+  // The beginning comes while the server still works on the rest.
+  while (!chunks.some(({ delta: text }) => text?.includes('Let me'))) await read();
+  go_on();
+  let reply;
+  do reply = await read();
+  while (reply.has_more);
+  const text = chunks.map(({ delta: said }) => said ?? '').join('');
+  assert.equal(text, 'Let me see');
+  const last = chunks.at(-1);
+  assert.equal(last.finish_reason, 'tool_calls');
+  assert.equal(last.usage.prompt_tokens, 7);
+  assert.deepEqual(
+    chunks.flatMap(({ tool_calls = [] }) => tool_calls),
+    [{ name: 'add', arguments: { a: 1 } }],
+  );
+  assert.deepEqual(api.asked[0].tools[0].function.name, 'add');
+});
+
+test('who goes away is not answered by the other server either', async (t) => {
+  const api = await start_api(t, (_, reply) => reply.send(...words('a')));
+  const server = await start_server(t, ['--engine', 'llama', '--model', api.url]);
+  const client = new HttpClient(server);
+  const { stream_id } = await client.call('run', { prompt: 'x', stream: true });
+  await until(() => api.asked.length === 1, 'the model is asked');
+  await client.call(...wire.abort(stream_id));
+  await until(() => api.gone === 1, 'its server is told');
+});
+
+test('a key goes to the server; without it, what to set is said, with exit code 3', async (t) => {
+  const api = await start_api(t, (_, reply) => reply.done(...words('Yes'), ...kStop), {
+    key: 'secret-1',
+  });
+  const refused = await run_program(['chat', '--model', api.url, 'Hello']);
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, /HTTP 401: Incorrect API key provided. Set SLUICE_MODEL_KEY/);
+  const answered = await run_program(['chat', '--model', api.url, 'Hello'], {
+    env: { SLUICE_MODEL_KEY: 'secret-1', OPENAI_API_KEY: 'other' },
+  });
+  assert.equal(answered.code, 0, answered.stderr);
+  // That of another service is not tried.
+  const other = await run_program(['chat', '--model', api.url, 'Hello'], {
+    env: { OPENAI_API_KEY: 'secret-1' },
+  });
+  assert.equal(other.code, 3);
+});
+
+test('errors of the other server are errors of the answer', async (t) => {
+  const answers = [
+    (reply) => reply.writeHead(400).end('{"error":{"message":"the context is full"}}'),
+    (reply) => reply.done(...words('a'), { error: { message: 'out of memory' } }),
+    (reply) => {
+      reply.send(...words('a'));
+      setImmediate(() => reply.destroy());
+    },
+  ];
+  const api = await start_api(t, (_, reply) => answers.shift()(reply));
+  const server = await start_server(t, ['--engine', 'llama', '--model', api.url]);
+  const client = new HttpClient(server);
+  const fails = (pattern) => assert.rejects(client.call('run', { prompt: 'x' }), pattern);
+  await fails(/HTTP 400: the context is full/);
+  await fails(/out of memory/);
+  await fails(/before it was whole/);
+});
+
+test('a server that is busy is asked again', async (t) => {
+  const api = await start_api(t, (_, reply) => {
+    if (api.asked.length === 1) return reply.writeHead(503, { 'Retry-After': '0' }).end();
+    return reply.done(...words('Yes'), ...kStop);
+  });
+  const { code, stdout } = await run_program(['chat', '--model', api.url, 'Hello']);
+  assert.equal(code, 0);
+  assert.match(stdout, /Yes/);
+  assert.equal(api.asked.length, 2);
+});
+
+test('mistakes name what to do', async (t) => {
+  const several = await start_api(t, () => {}, { models: [{ id: 'a' }, { id: 'b' }] });
+  const unnamed = await run_program(['chat', '--model', several.url, 'Hello']);
+  assert.equal(unnamed.code, 2);
+  assert.match(unnamed.stderr, /several models; name one, as in .*\/v1#a\. It has a, b/);
+  const unknown = await run_program(['chat', '--model', `${several.url}#c`, 'Hello']);
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /has no model "c", but a, b/);
+  const nobody = await run_program(['chat', '--model', 'http://127.0.0.1:1/v1', 'Hello']);
+  assert.equal(nobody.code, 4);
+  const in_clear = await run_program(['chat', '--model', 'http://example.invalid/v1', 'Hello'], {
+    env: { SLUICE_MODEL_KEY: 'secret-1' },
+  });
+  assert.equal(in_clear.code, 2);
+  assert.match(in_clear.stderr, /a key is sent only over https/);
+  assert.doesNotMatch(in_clear.stderr, /secret-1/);
+});
+
+test('the doctor examines a remote model', async (t) => {
+  const api = await start_api(t, () => {});
+  const { stdout } = await run_program(['doctor', '--model', api.url, '--port', '0']);
+  assert.match(stdout, /small, 4096 tokens, run by another server/);
+});
