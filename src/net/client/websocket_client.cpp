@@ -71,8 +71,15 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
           [self = shared_from_this(), why = head.error().message] { self->end(kBadRequest, why); });
       return;
     }
+    Result<ConnectionRoute> route = route_to(url_, options_.dial, options_.proxies.get(), true);
+    if (!route) {
+      loop_->post([self = shared_from_this(), why = route.error().message] {
+        self->end(kBadRequest, why);
+      });
+      return;
+    }
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
-    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, options_.dial);
+    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, *std::move(route));
     connection_->set_owner(this);
     connection_->write(head->append("\r\n"));
     connection_->connect(options_.connect_timeout);
