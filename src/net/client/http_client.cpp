@@ -37,13 +37,6 @@ bool asks_proxy(const ConnectionRoute& route) {
 
 }  // namespace
 
-std::string_view HttpReplyHead::header(std::string_view name) const {
-  for (const HeaderField& field : headers) {
-    if (equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return {};
-}
-
 /// What a client's calls share. Outlives the client while there are calls.
 struct HttpClient::State : std::enable_shared_from_this<State> {
   struct Kept {
@@ -226,9 +219,11 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
       fail_with({kBadGateway, "The server switched protocols without being asked to"});
       return false;
     }
-    if (status == kProxyAuthenticationRequired && asks_proxy(route_)) {
-      fail_with(proxy_wants_credentials(*route_.proxy, headers));
-      return false;
+    if (asks_proxy(route_)) {
+      if (const auto error = proxy_error(*route_.proxy, status, headers)) {
+        fail_with(*error);
+        return false;
+      }
     }
     if (const HttpTap& tap = state_->options.tap) {
       tap({.url = &url_, .status = status, .headers = headers});

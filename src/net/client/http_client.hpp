@@ -39,7 +39,9 @@ struct HttpReplyHead {
   HeaderFields headers;
 
   /// The value of the first such field, or an empty view.
-  [[nodiscard]] std::string_view header(std::string_view name) const;
+  [[nodiscard]] std::string_view header(std::string_view name) const {
+    return headers.value_of(name);
+  }
 };
 
 /// The events of a request: a head, any number of pieces of the body without their transfer coding,

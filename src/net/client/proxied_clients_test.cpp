@@ -109,6 +109,18 @@ TEST_F(ProxiedClientsTest, A407IsTheProxysError) {
               AllOf(HasSubstr("(all_proxy) wants a user name"), HasSubstr("The proxy 127.0.0.1:")));
 }
 
+TEST_F(ProxiedClientsTest, WhatSquidAnswersItselfIsNoReply) {
+  HttpClient client(loop, {.proxies = settings()});
+  const auto call = get(client, reply);
+  proxy.peer(0).send(
+      "HTTP/1.1 403 Forbidden\r\nX-Squid-Error: ERR_ACCESS_DENIED 0\r\nContent-Length: 0\r\n\r\n");
+  finish(reply);
+  EXPECT_EQ(reply.status, 0);
+  EXPECT_EQ(reply.error->code, kBadGateway);
+  EXPECT_THAT(reply.error->message,
+              EndsWith("(all_proxy) itself answers with HTTP 403 Forbidden, ERR_ACCESS_DENIED"));
+}
+
 TEST_F(ProxiedClientsTest, WithoutAProxyA407IsTheServers) {
   HttpClient client(loop, {.proxies = settings()});
   // The loopback is never reached by a proxy, so the proxy is the server here.

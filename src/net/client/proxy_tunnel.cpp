@@ -21,20 +21,34 @@ std::string schemes_in(HeaderFields reply) {
   return out;
 }
 
-}  // namespace
-
-Error proxy_wants_credentials(const ProxyServer& proxy, HeaderFields reply) {
-  std::string why = "The " + proxy.label();
+/// Of a 407: how to give the proxy credentials, or why it does not take those it got.
+std::string wish_of(const ProxyServer& proxy, HeaderFields reply) {
   const std::string schemes = schemes_in(reply);
   if (!schemes.empty() && !list_has_token(schemes, "basic")) {
-    why.append(" wants authentication by ").append(schemes).append(", and only Basic is supported");
-  } else if (proxy.credentials.empty()) {
-    why.append(" wants a user name and a password: write them into the variable, as in ")
-        .append("http://user:password@host:port");
-  } else {
-    why.append(" does not take the user name and the password in the variable");
+    return "wants authentication by " + schemes + ", and only Basic is supported";
   }
-  return {kBadGateway, std::move(why)};
+  if (!proxy.credentials.empty()) {
+    return "does not take the user name and the password in the variable";
+  }
+  return "wants a user name and a password: write them into the variable, as in "
+         "http://user:password@host:port";
+}
+
+/// "HTTP 403 Forbidden".
+std::string status_text(int status) {
+  return "HTTP " + std::to_string(status) + " " + std::string(reason_phrase(status));
+}
+
+}  // namespace
+
+std::optional<Error> proxy_error(const ProxyServer& proxy, int status, HeaderFields reply) {
+  const std::string who = "The " + proxy.label() + " ";
+  if (status == kProxyAuthenticationRequired)
+    return Error(kBadGateway, who + wish_of(proxy, reply));
+  const std::string_view squid = reply.value_of("X-Squid-Error");
+  if (squid.empty()) return std::nullopt;
+  return Error(kBadGateway, who + "itself answers with " + status_text(status) + ", " +
+                                std::string(squid.substr(0, squid.find(' '))));
 }
 
 ProxyTunnel::ProxyTunnel(const Url& server, ProxyServer proxy)
@@ -64,13 +78,13 @@ Result<void> ProxyTunnel::feed(std::string_view bytes) {
 
 bool ProxyTunnel::on_head(int status, std::span<const HeaderField> headers) {
   if (status / 100 == 2) return true;
-  problem_ =
-      status == kProxyAuthenticationRequired
-          ? proxy_wants_credentials(proxy_, headers)
-          : Error(kBadGateway, refusal() + ", but answers with HTTP " + std::to_string(status) +
-                                   " " + std::string(reason_phrase(status)) +
-                                   ". A server that is reached without it is named in the "
-                                   "variable NO_PROXY");
+  if (status == kProxyAuthenticationRequired) {
+    problem_ = proxy_error(proxy_, status, headers);
+  } else {
+    problem_ = Error(kBadGateway, refusal() + ", but answers with " + status_text(status) +
+                                      ". A server that is reached without it is named in the "
+                                      "variable NO_PROXY");
+  }
   return false;
 }
 

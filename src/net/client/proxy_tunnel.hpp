@@ -13,9 +13,10 @@
 
 namespace sluice {
 
-/// A proxy's 407, as the error that says how to give it credentials, or why it does not take those
-/// it got. Code 502.
-Error proxy_wants_credentials(const ProxyServer& proxy, HeaderFields reply);
+/// What a proxy that was asked for a server's reply has answered itself, as an error of code 502.
+/// Of a 407, how to give it credentials, or why it does not take those it got. Nothing: the reply
+/// is the server's, as far as can be seen. HTTP has no sign of that; that of Squid is known.
+std::optional<Error> proxy_error(const ProxyServer& proxy, int status, HeaderFields reply);
 
 /// Asks a proxy for a connection to a server (CONNECT: RFC 9110, section 9.3.6). Does no I/O: who
 /// has the connection to the proxy sends request(), and feeds what comes until the tunnel is open.

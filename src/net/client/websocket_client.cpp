@@ -150,11 +150,8 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
 
   // From the handshake's reply (section 4.1).
   bool on_head(int status, std::span<const HeaderField> headers) override {
-    const auto header = [headers](std::string_view name) {
-      for (const HeaderField& field : headers) {
-        if (equals_ignoring_case(field.name, name)) return field.value;
-      }
-      return std::string_view();
+    const auto header = [fields = HeaderFields(headers)](std::string_view name) {
+      return fields.value_of(name);
     };
     if (status != kSwitchingProtocols) {
       if (callbacks_.on_refused) callbacks_.on_refused({.status = status, .headers = headers});
