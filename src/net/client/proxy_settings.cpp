@@ -58,7 +58,8 @@ Result<std::optional<ProxyServer>> parse_proxy(const Variable& variable) {
     if (scheme != "http") return refuse("proxies of the scheme " + scheme + " are not supported");
     rest.remove_prefix(end + 3);
   }
-  ProxyServer out{.host = {}, .variable = variable.name};
+  ProxyServer out;
+  out.variable = variable.name;
   if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
     std::optional<std::string> user = percent_decode(rest.substr(0, at));
     if (!user) return refuse("% in its user name or password is written %25");
