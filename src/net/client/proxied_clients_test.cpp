@@ -115,6 +115,7 @@ TEST_F(ProxiedClientsTest, WhatSquidAnswersItselfIsNoReply) {
   proxy.peer(0).send(
       "HTTP/1.1 403 Forbidden\r\nX-Squid-Error: ERR_ACCESS_DENIED 0\r\nContent-Length: 0\r\n\r\n");
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_EQ(reply.status, 0);
   EXPECT_EQ(reply.error->code, kBadGateway);
   EXPECT_THAT(reply.error->message,
@@ -147,6 +148,7 @@ TEST_F(ProxiedClientsTest, HttpsHasATunnelWithTheServersName) {
   EXPECT_THAT(peer.received, AllOf(StartsWith("\x16\x03"), Not(HasSubstr("/mcp"))));
   peer.close();
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_THAT(reply.error->message, StartsWith("The connection to mcp.example failed: "));
 }
 
@@ -155,12 +157,14 @@ TEST_F(ProxiedClientsTest, ARefusedTunnelIsNoReply) {
   const auto call = get(client, reply, "https://mcp.example/mcp");
   proxy.peer(0).send("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_EQ(reply.error->code, kBadGateway);
   EXPECT_THAT(reply.error->message, HasSubstr("does not connect to mcp.example:443"));
   Reply closed;
   const auto again = get(client, closed, "https://mcp.example/mcp");
   proxy.peer(1).close();
   finish(closed);
+  ASSERT_TRUE(closed.error);
   EXPECT_THAT(closed.error->message, AllOf(HasSubstr("The connection to the proxy 127.0.0.1:"),
                                            HasSubstr("was closed during the handshake")));
 }
@@ -171,6 +175,7 @@ TEST_F(ProxiedClientsTest, ATunnelCountsInTheTimeToConnect) {
   const auto call = get(client, reply, "https://mcp.example/mcp");
   proxy.peer(0);
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_EQ(reply.error->code, kGatewayTimeout);
   EXPECT_THAT(reply.error->message, AllOf(HasSubstr("Cannot connect to the proxy 127.0.0.1:"),
                                           HasSubstr("no answer in time")));
@@ -181,6 +186,7 @@ TEST_F(ProxiedClientsTest, AProxyThatIsNotThereIsNamed) {
   HttpClient client(loop, {.proxies = settings("mira:secret@")});
   const auto call = get(client, reply);
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_EQ(reply.error->code, kBadGateway);
   EXPECT_THAT(reply.error->message, AllOf(HasSubstr("Cannot connect to the proxy 127.0.0.1:"),
                                           HasSubstr("(all_proxy)"), Not(HasSubstr("secret"))));
@@ -193,6 +199,7 @@ TEST_F(ProxiedClientsTest, SettingsThatCannotBeUsedAreNoRequest) {
   HttpClient client(loop, {.proxies = broken});
   const auto call = get(client, reply);
   finish(reply);
+  ASSERT_TRUE(reply.error);
   EXPECT_EQ(reply.error->code, kBadRequest);
   EXPECT_THAT(reply.error->message, HasSubstr("all_proxy"));
   std::optional<Error> end;
