@@ -97,6 +97,11 @@ struct ClientOptions {
   std::optional<AuthorizationOptions> authorization = {};
   /// PEM file with the certificate authorities to trust. Empty: the system's, or SSL_CERT_FILE.
   std::string ca_file = {};
+  /// Whether http, https, ws and wss go by the HTTP proxy that the environment names, as with curl:
+  /// http_proxy, https_proxy, all_proxy and no_proxy, in lower or upper case. They are read by
+  /// connect() alone. Servers of this machine are reached without a proxy. A variable that cannot
+  /// be used is Error 400.
+  bool uses_environment_proxies = true;
 
   // The client declares that it can be asked what has an answer here. These functions run on a
   // thread of the client's own, one at a time, and may block. A question that the server takes back

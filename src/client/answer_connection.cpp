@@ -16,6 +16,7 @@ HttpHeaderList server_headers(const ServerAddress& address) {
 HttpClientOptions answer_http_options(const ServerAddress& address) {
   HttpClientOptions options;
   options.tls = address.tls;
+  options.proxies = address.proxies;
   options.idle_timeout = std::chrono::minutes(10);
   return options;
 }
@@ -65,6 +66,7 @@ void AnswerConnection::open_websocket(std::string target) {
   callbacks.on_end = [this](const Error& error) { machine_->on_lost(error); };
   WebSocketClientOptions options;
   options.tls = address_->tls;
+  options.proxies = address_->proxies;
   socket_ =
       std::make_unique<WebSocketClient>(*loop_, address_->url_of(target), server_headers(*address_),
                                         std::move(callbacks), std::move(options));

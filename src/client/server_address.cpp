@@ -24,7 +24,13 @@ Result<ServerAddress> make_server_address(const std::string& url, std::string ap
   if (base->target.ends_with(kEndpoint)) {
     base->target.resize(base->target.size() - kEndpoint.size());
   }
-  ServerAddress address{.base = *std::move(base), .tls = nullptr, .api_key = std::move(api_key)};
+  ServerAddress address{.base = *std::move(base),
+                        .tls = nullptr,
+                        .api_key = std::move(api_key),
+                        .proxies = environment_proxies()};
+  if (auto proxy = address.proxies->proxy_for(address.base); !proxy) {
+    return std::unexpected(std::move(proxy.error()));
+  }
   if (address.base.is_tls()) {
     auto context = TlsContext::client(tls);
     if (!context) return std::unexpected(std::move(context.error()));

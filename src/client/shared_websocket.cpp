@@ -57,6 +57,7 @@ void SharedWebSocket::open(Port& port) {
   callbacks.on_end = [this](const Error& error) { on_end(error); };
   WebSocketClientOptions options;
   options.tls = address_->tls;
+  options.proxies = address_->proxies;
   socket_ =
       std::make_unique<WebSocketClient>(*loop_, address_->url_of("/ws"), server_headers(*address_),
                                         std::move(callbacks), std::move(options));

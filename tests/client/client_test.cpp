@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -318,6 +319,22 @@ TEST(ClientHeadersTest, GoWithEachRequest) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code, 401);
   }
+}
+
+TEST(ClientProxiesTest, AreThoseOfTheEnvironmentUnlessTheProgramDeclines) {
+  const auto code_of_connecting = [](bool uses_environment_proxies) {
+    try {
+      const Client client =
+          connect("http://mcp.invalid/mcp", {.uses_environment_proxies = uses_environment_proxies});
+      return 0;
+    } catch (const Error& error) {
+      return error.code;
+    }
+  };
+  ::setenv("all_proxy", "socks5://127.0.0.1:1", 1);
+  EXPECT_EQ(code_of_connecting(true), 400);
+  EXPECT_NE(code_of_connecting(false), 400);
+  ::unsetenv("all_proxy");
 }
 
 TEST(ClientNotificationsTest, AreToldOnAThreadOfTheirOwn) {

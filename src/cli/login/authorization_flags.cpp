@@ -200,15 +200,16 @@ Result<AuthorizationOptions> stored_authorization(const Url& server) {
 
 Result<std::shared_ptr<Authorizer>> make_authorizer_of(
     EventLoop& loop, const Url& server, const AuthorizationFlags& flags,
-    std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt,
-    HttpTap tap) {
+    std::shared_ptr<TlsContext> tls, std::shared_ptr<const ProxySettings> proxies,
+    std::function<void(const LoginPrompt&)> on_prompt, HttpTap tap) {
   Result<AuthorizationOptions> options = authorization_options(flags, std::move(on_prompt));
   if (!options) return std::unexpected(options.error());
   if (options->token_file.empty()) {
     return fail(kExitUsage,
                 "there is no home folder to keep tokens in; set HOME, or give --token-file");
   }
-  return make_authorizer(loop, server, *std::move(options), std::move(tls), std::move(tap));
+  return make_authorizer(loop, server, *std::move(options), std::move(tls), std::move(proxies),
+                         std::move(tap));
 }
 
 int exit_code_of(const Error& error) {

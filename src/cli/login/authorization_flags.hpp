@@ -49,12 +49,12 @@ Result<AuthorizationOptions> authorization_options(
 /// The same for a command without such flags, which uses what the last login at `server` has left.
 Result<AuthorizationOptions> stored_authorization(const Url& server);
 
-/// Makes the authorizer of a command for the server at `server`, whose requests `tap` is shown.
-/// Errors as above, and kExitUsage if there is no place for tokens.
+/// Makes the authorizer of a command for the server at `server`, whose requests go by `proxies`,
+/// and `tap` is shown. Errors as above, and kExitUsage if there is no place for tokens.
 Result<std::shared_ptr<Authorizer>> make_authorizer_of(
     EventLoop& loop, const Url& server, const AuthorizationFlags& flags,
-    std::shared_ptr<TlsContext> tls, std::function<void(const LoginPrompt&)> on_prompt,
-    HttpTap tap);
+    std::shared_ptr<TlsContext> tls, std::shared_ptr<const ProxySettings> proxies,
+    std::function<void(const LoginPrompt&)> on_prompt, HttpTap tap);
 
 /// The exit code for what an authorizer or a server says, also by way of a proxy of this program.
 int exit_code_of(const Error& error);

@@ -75,9 +75,13 @@ class LoginRun {
     auto tls = TlsContext::client({.ca_file = arguments.ca_file, .insecure = arguments.insecure});
     if (!tls) return fail(kExitUsage, tls.error().message);
     tls_ = *std::move(tls);
+    proxies_ = environment_proxies();
+    if (const auto proxy = proxies_->proxy_for(server_); !proxy) {
+      return fail(kExitUsage, proxy.error().message);
+    }
     if (arguments.is_verbose) tap_ = http_tap(traffic_printer());
     auto made = make_authorizer_of(
-        loop_, server_, arguments.authorization, tls_,
+        loop_, server_, arguments.authorization, tls_, proxies_,
         [may_open = !arguments.no_browser](const LoginPrompt& prompt) {
           show_login(prompt, may_open);
         },
@@ -111,8 +115,9 @@ class LoginRun {
   /// this one changes nothing, at servers of any era.
   void ask_without_token() {
     discovery_ = std::make_shared<GuardedHttp>(
-        loop_, GuardedHttpOptions{.server = server_, .tls = tls_, .tap = tap_});
-    HttpClientOptions options{.tls = tls_, .tap = tap_};
+        loop_,
+        GuardedHttpOptions{.server = server_, .tls = tls_, .proxies = proxies_, .tap = tap_});
+    HttpClientOptions options{.proxies = proxies_, .tls = tls_, .tap = tap_};
     options.may_connect = [this](const Endpoint& endpoint) {
       authorizer_->on_address(endpoint);
       discovery_->server_is_at(endpoint);
@@ -153,6 +158,7 @@ class LoginRun {
   EventLoop loop_;
   Url server_;
   std::shared_ptr<TlsContext> tls_;
+  std::shared_ptr<const ProxySettings> proxies_;
   HttpTap tap_;
   std::shared_ptr<Authorizer> authorizer_;
   std::optional<HttpClient> client_;

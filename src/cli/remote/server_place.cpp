@@ -7,6 +7,7 @@
 #include "cli/login/authorization_flags.hpp"
 #include "cli/options/exit_code.hpp"
 #include "core/text/text.hpp"
+#include "net/client/proxy_settings.hpp"
 
 namespace sluice {
 namespace {
@@ -30,6 +31,9 @@ struct PlaceMaker {
   NamedValues headers;  // of the command line
 
   Result<ServerPlace> operator()(UrlTarget& target) {
+    if (const auto proxy = environment_proxies()->proxy_for(target.url); !proxy) {
+      return fail(kExitUsage, proxy.error().message);
+    }
     LinkPlace place{.url = target.url.to_string(),
                     .http_transport = transport_of(target.transport),
                     .headers = joined(std::move(target.headers), std::move(headers))};

@@ -255,6 +255,7 @@ Client connect(std::string_view url, ClientOptions options) {
                         .headers = options.headers,
                         .authorization = options.authorization,
                         .ca_file = options.ca_file,
+                        .uses_environment_proxies = options.uses_environment_proxies,
                         .on_traffic = options.on_traffic};
   return connect_to(place, std::move(options));
 }

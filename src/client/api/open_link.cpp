@@ -14,6 +14,7 @@
 #include "client/link/traced_link.hpp"
 #include "client/link/websocket_link.hpp"
 #include "core/text/text.hpp"
+#include "net/client/proxy_settings.hpp"
 #include "net/http/status_codes.hpp"
 #include "net/http/url.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -86,9 +87,12 @@ Result<HttpPlace> http_place(const std::string& text) {
 
 std::unique_ptr<ServerLink> open_http_link(EventLoop& loop, const LinkPlace& place, HttpPlace http,
                                            HttpHeaderList headers, std::shared_ptr<TlsContext> tls,
+                                           std::shared_ptr<const ProxySettings> proxies,
                                            std::shared_ptr<RequestAuthorizer> authorizer) {
-  HttpClientOptions client{
-      .dial = std::move(http.dial), .tls = std::move(tls), .tap = http_tap(place.on_traffic)};
+  HttpClientOptions client{.dial = std::move(http.dial),
+                           .proxies = std::move(proxies),
+                           .tls = std::move(tls),
+                           .tap = http_tap(place.on_traffic)};
   if (authorizer) {
     client.may_connect = [authorizer](const Endpoint& endpoint) {
       authorizer->on_address(endpoint);
@@ -141,21 +145,29 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     if (!context) return std::unexpected(std::move(context.error()));
     tls = *std::move(context);
   }
+  std::shared_ptr<const ProxySettings> proxies;
+  if (place.uses_environment_proxies && !http->dial) {
+    proxies = environment_proxies();
+    if (auto proxy = proxies->proxy_for(http->url); !proxy) {
+      return std::unexpected(std::move(proxy.error()));
+    }
+  }
   std::shared_ptr<RequestAuthorizer> authorizer;
   // Whoever may open a socket of this machine needs no authorization.
   if (place.authorization && !http->dial) {
-    authorizer =
-        make_authorizer(loop, http->url, *place.authorization, tls, http_tap(place.on_traffic));
+    authorizer = make_authorizer(loop, http->url, *place.authorization, tls, proxies,
+                                 http_tap(place.on_traffic));
   }
   if (http->url.is_websocket()) {
     WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};
     options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
+    options.socket.proxies = std::move(proxies);
     return traced(std::make_unique<WebSocketLink>(loop, std::move(options)), "websocket",
                   place.on_traffic);
   }
   return traced(open_http_link(loop, place, *std::move(http), *std::move(headers), std::move(tls),
-                               std::move(authorizer)),
+                               std::move(proxies), std::move(authorizer)),
                 "http", place.on_traffic);
 }
 

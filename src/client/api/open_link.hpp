@@ -21,6 +21,7 @@ struct LinkPlace {
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities
+  bool uses_environment_proxies = true;
   OnTraffic on_traffic = {};
 };
 

@@ -296,7 +296,9 @@ void Authorizer::revoke(const StoredToken& token, const StoredCredentials& store
 
 std::shared_ptr<Authorizer> make_authorizer(EventLoop& loop, const Url& server,
                                             AuthorizationOptions options,
-                                            std::shared_ptr<TlsContext> tls, HttpTap tap) {
+                                            std::shared_ptr<TlsContext> tls,
+                                            std::shared_ptr<const ProxySettings> proxies,
+                                            HttpTap tap) {
   auto context = std::make_shared<AuthorizationContext>();
   context->loop = &loop;
   context->server = server;
@@ -305,6 +307,7 @@ std::shared_ptr<Authorizer> make_authorizer(EventLoop& loop, const Url& server,
       loop, GuardedHttpOptions{.server = context->server,
                                .allow_private_addresses = options.allow_private_addresses,
                                .tls = std::move(tls),
+                               .proxies = std::move(proxies),
                                .tap = std::move(tap)});
   context->store = std::make_shared<TokenStore>(options.token_file);
   context->listen = [&loop, host = options.redirect_host](std::uint16_t port,

@@ -83,10 +83,12 @@ class Authorizer final : public RequestAuthorizer, public std::enable_shared_fro
 
 /// The authorizer for the links to the MCP server at `server`, with real requests and a real
 /// browser. `tls` is a client's context, for https. The file of tokens is shared with other threads
-/// and processes. A WebSocket's URL counts as the http one. `tap` is shown the heads of the
-/// requests that authorization takes.
+/// and processes. A WebSocket's URL counts as the http one. `proxies` may be null. `tap` is shown
+/// the heads of the requests that authorization takes.
 std::shared_ptr<Authorizer> make_authorizer(EventLoop& loop, const Url& server,
                                             AuthorizationOptions options,
-                                            std::shared_ptr<TlsContext> tls, HttpTap tap = {});
+                                            std::shared_ptr<TlsContext> tls,
+                                            std::shared_ptr<const ProxySettings> proxies = {},
+                                            HttpTap tap = {});
 
 }  // namespace sluice

@@ -12,12 +12,6 @@
 namespace sluice {
 namespace {
 
-bool is_this_machine(const Url& url) {
-  if (url.host == "localhost" || url.host.ends_with(".localhost")) return true;
-  const Endpoints literal = endpoints_of_address(url.host, url.port);
-  return !literal.empty() && kind_of(literal.front()) == AddressKind::loopback;
-}
-
 /// Where a redirect from `base` leads.
 Result<Url> redirect_target(const Url& base, std::string_view location) {
   if (location.starts_with('/') && !location.starts_with("//")) {
@@ -154,8 +148,10 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
 
 GuardedHttp::GuardedHttp(EventLoop& loop, GuardedHttpOptions options)
     : loop_(&loop), options_(std::move(options)) {
-  HttpClientOptions http{
-      .tls = options_.tls, .idle_timeout = options_.timeout, .tap = options_.tap};
+  HttpClientOptions http{.proxies = options_.proxies,
+                         .tls = options_.tls,
+                         .idle_timeout = options_.timeout,
+                         .tap = options_.tap};
   trusted_ = std::make_unique<HttpClient>(loop, http);
   http.may_connect = [this](const Endpoint& endpoint) { return may_connect(endpoint); };
   guarded_ = std::make_unique<HttpClient>(loop, http);
@@ -203,6 +199,9 @@ void GuardedHttp::look_up_server(std::function<void()> then) {
   if (Endpoints literal = endpoints_of_address(server.host, server.port); !literal.empty()) {
     return known(std::move(literal));
   }
+  if (options_.proxies && options_.proxies->proxy_for(server).value_or(std::nullopt)) {
+    return known(Endpoints());
+  }
   lookup_.start(*loop_, server.host, server.port, known);
 }
 
@@ -216,8 +215,11 @@ bool GuardedHttp::may_connect(const Endpoint& endpoint) const {
 }
 
 std::string GuardedHttp::refusal(const Url& url) const {
+  if (options_.proxies) {
+    if (const auto proxy = options_.proxies->proxy_for(url); !proxy) return proxy.error().message;
+  }
   if (url.is_websocket()) return "authorization needs https (OAuth 2.1, section 1.5)";
-  if (url.is_tls() || is_this_machine(url) || !options_.server.is_tls()) return {};
+  if (url.is_tls() || is_this_machine(url.host) || !options_.server.is_tls()) return {};
   return "authorization needs https, because tokens are secret (OAuth 2.1, section 1.5)";
 }
 

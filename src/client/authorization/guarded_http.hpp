@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "client/authorization/address_kind.hpp"
 #include "client/authorization/oauth_http.hpp"
 #include "net/http/url.hpp"
+#include "net/loop/address_kind.hpp"
 #include "net/loop/event_loop.hpp"
 
 namespace sluice {
@@ -19,7 +19,8 @@ struct GuardedHttpOptions {
   Url server;  // the MCP server
   bool allow_private_addresses = false;
   std::shared_ptr<TlsContext> tls = {};
-  Duration timeout = std::chrono::seconds(20);  // of one request with its redirects
+  std::shared_ptr<const ProxySettings> proxies = {};  // null: none
+  Duration timeout = std::chrono::seconds(20);        // of one request with its redirects
   int max_redirects = 3;
   HttpTap tap = {};
 };
@@ -30,6 +31,9 @@ struct GuardedHttpOptions {
 ///   addresses of the MCP server are, such as the loopback. The addresses are judged that are
 ///   connected to, on both sides: a name may mean another one each time that it is looked up. Only
 ///   while the MCP server has not been connected to, it is looked up for this alone.
+/// - What a proxy is asked for is reached from there, and the proxy looks up its name: only an
+///   address in the URL's place of a name is judged. An MCP server behind a proxy counts as global,
+///   unless its URL has such an address.
 /// - It must be https, except on this machine, or if the MCP server itself has no TLS.
 /// - Size, time and redirects are limited, and no redirect leaves TLS.
 class GuardedHttp final : public OauthHttp {

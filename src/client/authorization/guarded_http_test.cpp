@@ -18,38 +18,11 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-AddressKind kind(const std::string& address) {
-  return kind_of(endpoints_of_address(address, 80).at(0));
-}
-
-TEST(AddressKindTest, KnowsWhatIsNotForEverybody) {
-  for (const char* one :
-       {"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"}) {
-    EXPECT_EQ(kind(one), AddressKind::global) << one;
-  }
-  for (const char* one :
-       {"127.0.0.1", "127.255.1.2", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"}) {
-    EXPECT_EQ(kind(one), AddressKind::loopback) << one;
-  }
-  for (const char* one : {"10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1",
-                          "fec0::1", "::ffff:10.0.0.1", "2002:0a00:0001::1", "64:ff9b::a00:1"}) {
-    EXPECT_EQ(kind(one), AddressKind::private_use) << one;
-  }
-  for (const char* one : {"169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "168.63.129.16",
-                          "64:ff9b::a9fe:a9fe"}) {
-    EXPECT_EQ(kind(one), AddressKind::link_local) << one;
-  }
-  for (const char* one :
-       {"0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "ff02::1", "::10.0.0.1",
-        "::ffff:0:10.0.0.1", "64:ff9b:1:a00:0:100::", "2001:0:a00:1::1", "100::1"}) {
-    EXPECT_EQ(kind(one), AddressKind::reserved) << one;
-  }
-}
 
 class GuardedHttpTest : public ServerTest {
  protected:
@@ -132,6 +105,40 @@ TEST_F(GuardedHttpTest, JudgesTheServerByTheAddressThatItWasConnectedAt) {
   EXPECT_THAT(asked, ElementsAre("/a"));
   connected_at = {"127.0.0.1", "::1"};
   EXPECT_TRUE(ask("http://mcp.invalid/mcp", {.url = here("/b")}));
+}
+
+// A proxy looks up names itself.
+TEST_F(GuardedHttpTest, JudgesOnlyAddressesThatAProxyIsToldAndWhatItIsNotFor) {
+  const std::string proxy = "127.0.0.1:" + std::to_string((here(), port));
+  made.proxies = std::make_shared<const ProxySettings>([&](const char* name) -> const char* {
+    if (std::string_view(name) == "no_proxy") return "direct.invalid,10.0.0.1";
+    return std::string_view(name) == "all_proxy" ? proxy.c_str() : nullptr;
+  });
+  const std::string behind = "http://mcp.invalid/mcp";
+  const auto reply = ask(behind, {.url = "http://login.invalid/a"});
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_THAT(asked, ElementsAre("http://login.invalid/a"));
+  for (const std::string place : {"10.0.0.2", "169.254.169.254", "10.1", "[fd00::1]", "10.0.0.1"}) {
+    const auto refused = ask(behind, {.url = "http://" + place + "/admin"});
+    ASSERT_FALSE(refused) << place;
+    EXPECT_EQ(refused.error().code, 400);
+  }
+  // The server counts as one that is elsewhere, and this machine is asked without the proxy.
+  EXPECT_FALSE(ask(behind, {.url = here("/admin")}));
+  EXPECT_THAT(asked, ElementsAre("http://login.invalid/a"));
+  // A server at a private address may name others of this kind.
+  EXPECT_TRUE(ask("http://10.0.0.9/mcp", {.url = "http://10.0.0.2/b"}));
+  EXPECT_THAT(asked, ElementsAre("http://login.invalid/a", "http://10.0.0.2/b"));
+}
+
+TEST_F(GuardedHttpTest, SaysThatTheEnvironmentNamesNoProxy) {
+  made.proxies = std::make_shared<const ProxySettings>([](const char* name) {
+    return std::string_view(name) == "https_proxy" ? "socks5://mira:secret@cache" : nullptr;
+  });
+  const auto reply = ask("https://mcp.invalid/mcp", {.url = "https://login.invalid/"});
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().message, AllOf(HasSubstr("https_proxy"), Not(HasSubstr("secret")),
+                                           Not(HasSubstr("private addresses"))));
 }
 
 TEST_F(GuardedHttpTest, NeverAsksTheMetadataServiceOfACloud) {

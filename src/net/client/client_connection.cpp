@@ -38,44 +38,83 @@ void watch_peer(const Descriptor& socket) {
 
 }  // namespace
 
+Result<ConnectionRoute> route_to(const Url& url, const Dial& dial, const ProxySettings* proxies,
+                                 bool is_tunnelled) {
+  if (dial || proxies == nullptr) return ConnectionRoute{.dial = dial};
+  Result<std::optional<ProxyServer>> proxy = proxies->proxy_for(url);
+  if (!proxy) return std::unexpected(std::move(proxy.error()));
+  return ConnectionRoute{.proxy = *std::move(proxy), .is_tunnelled = is_tunnelled};
+}
+
 ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls,
-                                   Dial dial)
+                                   ConnectionRoute route)
     : loop_(&loop),
       url_(url),
       tls_(url.is_tls() ? std::move(tls) : nullptr),
-      dial_(std::move(dial)) {}
+      route_(std::move(route)) {
+  if (route_.proxy && route_.is_tunnelled) tunnel_.emplace(url_, *route_.proxy);
+}
 
 void ClientConnection::connect(Duration timeout) {
   if (url_.is_tls() && tls_ == nullptr) {
     fail_later(kBadGateway, "No TLS settings for " + url_.scheme + "://" + url_.authority());
     return;
   }
+  if (tunnel_) {
+    Result<std::string> request = tunnel_->request();
+    if (!request) {
+      fail_later(kBadRequest, request.error().message);
+      return;
+    }
+    out_ = *std::move(request);
+  }
   deadline_ = loop_->clock().now() + timeout;
   timer_ = loop_->schedule_at(deadline_, [self = shared_from_this()] {
     self->timer_ = 0;
-    self->fail_with(kGatewayTimeout,
-                    "Cannot connect to " + self->url_.authority() + ": no answer in time");
+    self->fail_with(kGatewayTimeout, "Cannot connect to " + self->peer() + ": no answer in time");
   });
-  if (dial_) {
+  if (route_.dial) {
     dial();
     return;
   }
-  if (Endpoints literal = endpoints_of_address(url_.host, url_.port); !literal.empty()) {
+  Endpoints literal = endpoints_of_address(url_.host, url_.port);
+  if (!literal.empty() && !keep_allowed(literal)) return;
+  if (route_.proxy) {
+    look_up(route_.proxy->host, route_.proxy->port);
+  } else if (!literal.empty()) {
     try_all(std::move(literal));
-    return;
+  } else {
+    look_up(url_.host, url_.port);
   }
-  lookup_.start(*loop_, url_.host, url_.port, [this](Result<Endpoints> found) {
+}
+
+void ClientConnection::look_up(const std::string& host, std::uint16_t port) {
+  lookup_.start(*loop_, host, port, [this](Result<Endpoints> found) {
     const auto self = shared_from_this();
     if (!found) {
-      fail_with(kBadGateway, "Cannot find " + url_.host + ": " + found.error().message);
-      return;
+      fail_with(kBadGateway, "Cannot find " + (route_.proxy ? peer() : url_.host) + ": " +
+                                 found.error().message);
+    } else if (route_.proxy || keep_allowed(*found)) {
+      try_all(*std::move(found));
     }
-    try_all(*std::move(found));
   });
 }
 
+bool ClientConnection::keep_allowed(Endpoints& endpoints) {
+  if (!may_connect_) return true;
+  std::erase_if(endpoints, [this](const Endpoint& each) { return !may_connect_(each); });
+  if (!endpoints.empty()) return true;
+  fail_later(kBadRequest, url_.authority() + " has only addresses that may not be asked");
+  return false;
+}
+
+std::string ClientConnection::peer() const {
+  const bool is_proxy = route_.proxy && (tunnel_ || !route_.is_tunnelled);
+  return is_proxy ? "the " + route_.proxy->label() : url_.authority();
+}
+
 void ClientConnection::dial() {
-  Result<Descriptor> dialled = dial_(url_);
+  Result<Descriptor> dialled = route_.dial(url_);
   if (!dialled) {
     fail_later(kBadGateway,
                "Cannot connect to " + url_.authority() + ": " + dialled.error().message);
@@ -87,20 +126,13 @@ void ClientConnection::dial() {
 
 void ClientConnection::try_all(Endpoints endpoints) {
   endpoints_ = std::move(endpoints);
-  if (may_connect_) {
-    std::erase_if(endpoints_, [this](const Endpoint& each) { return !may_connect_(each); });
-    if (endpoints_.empty()) {
-      fail_later(kBadRequest, url_.authority() + " has only addresses that may not be asked");
-      return;
-    }
-  }
   endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
   try_next();
 }
 
 void ClientConnection::try_next() {
   if (next_endpoint_ == endpoints_.size()) {
-    fail_later(kBadGateway, "Cannot connect to " + url_.authority() + ": " + last_error_);
+    fail_later(kBadGateway, "Cannot connect to " + peer() + ": " + last_error_);
     return;
   }
   const Endpoint& endpoint = endpoints_[next_endpoint_++];
@@ -165,25 +197,41 @@ void ClientConnection::on_connected() {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   watch_peer(socket_);
-  io_.emplace(socket_.get(), tls_.get(), url_.host);
+  io_.emplace(socket_.get(), tunnel_ ? nullptr : tls_.get(), url_.host);
   release_memory(endpoints_);
   if (!io_->is_tls()) check_established();
   pump();
 }
 
+bool ClientConnection::open_tunnel(std::string_view bytes) {
+  if (const Result<void> fed = tunnel_->feed(bytes); !fed) {
+    fail_with(fed.error().code, fed.error().message);
+    return false;
+  }
+  if (!tunnel_->is_open()) return true;
+  tunnel_.reset();
+  // What was left to send was for the proxy.
+  out_ = std::exchange(waiting_, {});
+  sent_ = 0;
+  io_.emplace(socket_.get(), tls_.get(), url_.host);
+  return true;
+}
+
 void ClientConnection::check_established() {
-  if (established_ || !io_->is_established()) return;
+  if (established_ || tunnel_ || !io_->is_established()) return;
   established_ = true;
   loop_->cancel(std::exchange(timer_, 0));
 }
 
 void ClientConnection::write(std::string bytes) {
   if (closed_) return;
-  if (out_.empty()) {
-    out_ = std::move(bytes);
+  std::string& out = tunnel_ ? waiting_ : out_;
+  if (out.empty()) {
+    out = std::move(bytes);
   } else {
-    out_.append(bytes);
+    out.append(bytes);
   }
+  if (tunnel_) return;
   if (io_) flush();
 }
 
@@ -209,7 +257,7 @@ bool ClientConnection::flush() {
           break;
         }
         fail_later(kBadGateway,
-                   "The connection to " + url_.authority() + " failed: " + io_->failure_reason());
+                   "The connection to " + peer() + " failed: " + io_->failure_reason());
         return false;
     }
   }
@@ -250,6 +298,11 @@ void ClientConnection::read_all() {
       case IoStatus::ok:
         check_established();
         total += result.bytes;
+        if (tunnel_) {
+          if (!open_tunnel({buffer.get(), result.bytes})) return;
+          if (!tunnel_) continue;  // reading begins TLS
+          break;
+        }
         if (owner_ == nullptr) {
           close();
           return;
@@ -268,7 +321,8 @@ void ClientConnection::read_all() {
       case IoStatus::closed:
         input_ended_ = true;
         if (!established_) {
-          fail_with(kBadGateway, url_.authority() + " closed the connection during the handshake");
+          fail_with(kBadGateway,
+                    "The connection to " + peer() + " was closed during the handshake");
         } else if (owner_ == nullptr) {
           close();
         } else {
@@ -276,8 +330,7 @@ void ClientConnection::read_all() {
         }
         return;
       case IoStatus::failed:
-        fail_with(kBadGateway,
-                  "The connection to " + url_.authority() + " failed: " + io_->failure_reason());
+        fail_with(kBadGateway, "The connection to " + peer() + " failed: " + io_->failure_reason());
         return;
     }
   }

@@ -12,6 +12,8 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "net/client/proxy_settings.hpp"
+#include "net/client/proxy_tunnel.hpp"
 #include "net/http/url.hpp"
 #include "net/io/socket_io.hpp"
 #include "net/io/tls.hpp"
@@ -25,7 +27,20 @@ namespace sluice {
 /// be. For servers that are not reached by TCP to the host and port that the URL names.
 using Dial = std::function<Result<Descriptor>(const Url&)>;
 
-/// A client's connection: looks up the server, connects, does TLS, and moves bytes both ways. Calls
+/// The way to a server: by default TCP to the host and port of its URL.
+struct ConnectionRoute {
+  Dial dial = {};                         // instead of TCP
+  std::optional<ProxyServer> proxy = {};  // TCP leads to this
+  bool is_tunnelled = false;              // through it to the server; else requests are for it
+};
+
+/// The route to `url`: `dial` if there is one; or the proxy that `proxies` has for it, which may be
+/// null, with a tunnel if `is_tunnelled`. Error: as of ProxySettings::proxy_for().
+Result<ConnectionRoute> route_to(const Url& url, const Dial& dial, const ProxySettings* proxies,
+                                 bool is_tunnelled);
+
+/// A client's connection: looks up the server or its proxy, connects, opens a tunnel, does TLS with
+/// the server, and moves bytes both ways. Calls
 /// its owner for every event, but never from within a call to the connection. Belongs to the loop,
 /// which must outlive it.
 class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
@@ -44,14 +59,14 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual void on_failure(const Error& error) = 0;
   };
 
-  /// `dial` may be empty: TCP to the URL's host and port.
   ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls,
-                   Dial dial = {});
+                   ConnectionRoute route = {});
   ~ClientConnection() override { close(); }
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  /// Connects only to addresses for which `may_connect` returns true; empty: to all.
+  /// Connects only to addresses for which `may_connect` returns true; empty: to all. A proxy looks
+  /// up names itself, so an address is then judged only if it is the URL's host.
   void restrict_to(std::function<bool(const Endpoint&)> may_connect) {
     may_connect_ = std::move(may_connect);
   }
@@ -65,7 +80,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   /// up; that it has gone is noticed only once reading continues.
   void read(bool goes_on);
   /// Bytes that the socket has not accepted yet.
-  [[nodiscard]] std::size_t queued_bytes() const { return out_.size() - sent_; }
+  [[nodiscard]] std::size_t queued_bytes() const { return waiting_.size() + out_.size() - sent_; }
   /// Closes the connection at once. The owner is not called any more.
   void close();
   [[nodiscard]] bool is_open() const { return !closed_; }
@@ -73,12 +88,19 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
  private:
   void on_ready(std::uint32_t events) override;
   void dial();
+  void look_up(const std::string& host, std::uint16_t port);
+  /// False if it fails because none of them may be connected to.
+  bool keep_allowed(Endpoints& endpoints);
   void try_all(Endpoints endpoints);
   void try_next();
   void await_connection();
   /// Tries the next endpoint, after the current one has failed with `error` (errno).
   void give_up_endpoint(int error);
   void on_connected();
+  /// Takes what the proxy sends before the tunnel is open. False if it failed.
+  bool open_tunnel(std::string_view bytes);
+  /// Whom the connection is made to, for messages.
+  [[nodiscard]] std::string peer() const;
   void check_established();
   void pump();
   void read_all();
@@ -90,7 +112,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   EventLoop* loop_;
   Url url_;
   std::shared_ptr<TlsContext> tls_;
-  Dial dial_;
+  ConnectionRoute route_;
   Owner* owner_ = nullptr;
   std::function<bool(const Endpoint&)> may_connect_;
   AddressLookup lookup_;
@@ -98,7 +120,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::optional<SocketIo> io_;  // once TCP is connected
   Endpoints endpoints_;
   std::size_t next_endpoint_ = 0;
-  std::string last_error_;  // of the endpoints tried
+  std::string last_error_;             // of the endpoints tried
+  std::optional<ProxyTunnel> tunnel_;  // until it is open
+  std::string waiting_;                // output, for the tunnel
   std::string out_;
   std::size_t sent_ = 0;  // of out_
   TimePoint deadline_{};  // of connecting

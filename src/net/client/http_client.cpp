@@ -23,23 +23,24 @@ bool is_idempotent(std::string_view method) {
   return is_one_of(method, "GET", "HEAD", "OPTIONS", "PUT", "DELETE");
 }
 
-std::string origin_of(const Url& url) {
-  return url.scheme + "://" + url.authority();
+/// Which requests may share a connection: those to an origin by the same way.
+std::string place_of(const Url& url, const ConnectionRoute& route) {
+  std::string out = url.scheme + "://" + url.authority();
+  if (route.proxy) out.append(" by ").append(route.proxy->label());
+  return out;
+}
+
+/// Whether requests are read by the proxy, and not only passed on.
+bool asks_proxy(const ConnectionRoute& route) {
+  return route.proxy && !route.is_tunnelled;
 }
 
 }  // namespace
 
-std::string_view HttpReplyHead::header(std::string_view name) const {
-  for (const HeaderField& field : headers) {
-    if (equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return {};
-}
-
 /// What a client's calls share. Outlives the client while there are calls.
 struct HttpClient::State : std::enable_shared_from_this<State> {
   struct Kept {
-    std::string origin;
+    std::string place;
     std::shared_ptr<ClientConnection> connection;
     TimePoint since;
   };
@@ -47,11 +48,11 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
   State(EventLoop& event_loop, HttpClientOptions client_options)
       : loop(&event_loop), options(std::move(client_options)) {}
 
-  /// A kept connection to `origin`, or null.
-  std::shared_ptr<ClientConnection> take(const std::string& origin) {
+  /// A kept connection to `place`, or null.
+  std::shared_ptr<ClientConnection> take(const std::string& place) {
     // The most recently used connection is the most likely to be open still.
     for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
-      if (it->origin != origin || !it->connection->is_open()) continue;
+      if (it->place != place || !it->connection->is_open()) continue;
       std::shared_ptr<ClientConnection> connection = std::move(it->connection);
       kept.erase(std::next(it).base());
       return connection;
@@ -59,12 +60,12 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
     return nullptr;
   }
 
-  void keep(const std::string& origin, std::shared_ptr<ClientConnection> connection) {
+  void keep(const std::string& place, std::shared_ptr<ClientConnection> connection) {
     if (closed || kept.size() >= options.max_kept) {
       connection->close();
       return;
     }
-    kept.push_back({origin, std::move(connection), loop->clock().now()});
+    kept.push_back({place, std::move(connection), loop->clock().now()});
     arm_sweep();
   }
 
@@ -112,7 +113,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
       : state_(std::move(state)), callbacks_(std::move(callbacks)) {}
 
   void start(HttpClientRequest request) {
-    Result<std::string> head = make_request_head(request.method, request.url, request.headers);
+    Result<std::string> head = make_head(request);
     if (!head) {
       state_->loop->post(
           [self = shared_from_this(), error = std::move(head.error())] { self->fail_with(error); });
@@ -127,9 +128,9 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     head_request_ = request.method == "HEAD";
     is_patient_ = request.is_patient;
     idempotent_ = is_idempotent(request.method);
-    origin_ = origin_of(request.url);
     url_ = std::move(request.url);
-    connection_ = state_->take(origin_);
+    place_ = place_of(url_, route_);
+    connection_ = state_->take(place_);
     reused_ = connection_ != nullptr;
     begin();
   }
@@ -151,6 +152,20 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   }
 
  private:
+  /// Decides the route, and makes the head for it.
+  Result<std::string> make_head(const HttpClientRequest& request) {
+    const HttpClientOptions& options = state_->options;
+    Result<ConnectionRoute> route =
+        route_to(request.url, options.dial, options.proxies.get(), request.url.is_tls());
+    if (!route) return std::unexpected(std::move(route.error()));
+    route_ = *std::move(route);
+    if (!asks_proxy(route_)) return make_request_head(request.method, request.url, request.headers);
+    HttpHeaderList headers = request.headers;
+    if (!route_.proxy->credentials.empty()) {
+      headers.emplace_back("Proxy-Authorization", route_.proxy->credentials);
+    }
+    return make_request_head(request.method, request.url, headers, TargetForm::absolute);
+  }
   void tap_request(const HttpClientRequest& request) const {
     std::vector<HeaderField> fields;
     for (const auto& [name, value] : request.headers) fields.push_back({name, value});
@@ -161,8 +176,8 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void begin() {
     const bool connects = connection_ == nullptr;
     if (connects) {
-      connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls,
-                                                       state_->options.dial);
+      connection_ =
+          std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls, route_);
       connection_->restrict_to(state_->options.may_connect);
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
@@ -211,6 +226,12 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
       fail_with({kBadGateway, "The server switched protocols without being asked to"});
       return false;
     }
+    if (asks_proxy(route_)) {
+      if (const auto error = proxy_error(*route_.proxy, status, headers)) {
+        fail_with(*error);
+        return false;
+      }
+    }
     if (const HttpTap& tap = state_->options.tap) {
       tap({.url = &url_, .status = status, .headers = headers});
     }
@@ -242,7 +263,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     std::shared_ptr<ClientConnection> connection = std::exchange(connection_, nullptr);
     connection->set_owner(nullptr);
     if (keep) {
-      state_->keep(origin_, std::move(connection));
+      state_->keep(place_, std::move(connection));
     } else {
       connection->close();
     }
@@ -278,7 +299,8 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   std::shared_ptr<State> state_;
   HttpReplyCallbacks callbacks_;
   Url url_;
-  std::string origin_;
+  ConnectionRoute route_;
+  std::string place_;
   std::string text_;  // the request; empty once it need not be sent again
   std::shared_ptr<ClientConnection> connection_;
   std::optional<HttpReplyParser> parser_;

@@ -12,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "net/client/client_connection.hpp"
+#include "net/client/proxy_settings.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/url.hpp"
 #include "net/io/tls.hpp"
@@ -38,7 +39,9 @@ struct HttpReplyHead {
   HeaderFields headers;
 
   /// The value of the first such field, or an empty view.
-  [[nodiscard]] std::string_view header(std::string_view name) const;
+  [[nodiscard]] std::string_view header(std::string_view name) const {
+    return headers.value_of(name);
+  }
 };
 
 /// The events of a request: a head, any number of pieces of the body without their transfer coding,
@@ -49,8 +52,9 @@ struct HttpReplyCallbacks {
   std::function<void(const HttpReplyHead&)> on_head = {};
   std::function<void(std::string_view)> on_body = {};
   std::function<void()> on_complete = {};
-  /// Code 400: the request cannot be sent as it is, or not to any of the host's addresses; 502: no
-  /// connection, a broken one or a broken reply; 504: a timeout.
+  /// Code 400: the request cannot be sent as it is, not to any of the host's addresses, or not by
+  /// the proxy that the environment names; 502: no connection, one that the proxy refuses, a broken
+  /// one or a broken reply; 504: a timeout.
   std::function<void(const Error&)> on_failure = {};
 };
 
@@ -81,20 +85,23 @@ using HttpTap = std::function<void(const HttpHead&)>;
 
 struct HttpClientOptions {
   Dial dial = {};                                       // empty: TCP
+  std::shared_ptr<const ProxySettings> proxies = {};    // null: none; unused with `dial`
   std::shared_ptr<TlsContext> tls = {};                 // a client's context, for https
-  Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP and TLS together
+  Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP, tunnel and TLS together
   Duration idle_timeout = std::chrono::seconds(90);     // without a byte from the server
   Duration keep_idle = std::chrono::seconds(4);         // how long an unused connection is kept
   std::size_t max_kept = 64;                            // unused connections
   std::size_t max_head = 64U << 10U;                    // bytes of a reply's head
   /// Which of the addresses that a name has may be connected to; empty: all. Guards against names
-  /// that lead to places that only this machine can reach.
+  /// that lead to places that only this machine can reach. A proxy looks up names itself, so what
+  /// is judged then is an address in the URL's place of a name.
   std::function<bool(const Endpoint&)> may_connect = {};
   HttpTap tap = {};  // is shown all heads
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects
-/// and keeps no cookies. Belongs to the loop, which must outlive it.
+/// and keeps no cookies. Through a proxy, https has a tunnel, and http is asked of the proxy
+/// itself. Belongs to the loop, which must outlive it.
 class HttpClient {
  public:
   /// A request under way. Destroying it drops the request, and its connection with it.

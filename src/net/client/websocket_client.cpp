@@ -71,8 +71,15 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
           [self = shared_from_this(), why = head.error().message] { self->end(kBadRequest, why); });
       return;
     }
+    Result<ConnectionRoute> route = route_to(url_, options_.dial, options_.proxies.get(), true);
+    if (!route) {
+      loop_->post([self = shared_from_this(), why = route.error().message] {
+        self->end(kBadRequest, why);
+      });
+      return;
+    }
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
-    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, options_.dial);
+    connection_ = std::make_shared<ClientConnection>(*loop_, url_, options_.tls, *std::move(route));
     connection_->set_owner(this);
     connection_->write(std::move(head->append("\r\n")));
     connection_->connect(options_.connect_timeout);
@@ -143,11 +150,8 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
 
   // From the handshake's reply (section 4.1).
   bool on_head(int status, std::span<const HeaderField> headers) override {
-    const auto header = [headers](std::string_view name) {
-      for (const HeaderField& field : headers) {
-        if (equals_ignoring_case(field.name, name)) return field.value;
-      }
-      return std::string_view();
+    const auto header = [fields = HeaderFields(headers)](std::string_view name) {
+      return fields.value_of(name);
     };
     if (status != kSwitchingProtocols) {
       if (callbacks_.on_refused) callbacks_.on_refused({.status = status, .headers = headers});

@@ -18,8 +18,9 @@ namespace sluice {
 
 struct WebSocketClientOptions {
   Dial dial = {};                                       // empty: TCP
+  std::shared_ptr<const ProxySettings> proxies = {};    // null: none; unused with `dial`
   std::shared_ptr<TlsContext> tls = {};                 // a client's context, for wss and https
-  Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP, TLS and handshake together
+  Duration connect_timeout = std::chrono::seconds(10);  // from the lookup to the handshake
   Duration idle_timeout = std::chrono::seconds(60);     // a ping is sent after half of it
   std::size_t max_message = 16U << 20U;
   std::size_t max_queued = 16U << 20U;  // bytes that wait to be sent

@@ -158,11 +158,15 @@ bool HttpRequest::lists(KnownHeader name, std::string_view token) const {
   return list_has_token(list(name, all), token);
 }
 
-std::string_view HttpRequest::header(std::string_view name) const {
-  for (const HeaderField& field : headers) {
+std::string_view HeaderFields::value_of(std::string_view name) const {
+  for (const HeaderField& field : *this) {
     if (equals_ignoring_case(field.name, name)) return field.value;
   }
   return {};
+}
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  return HeaderFields(headers).value_of(name);
 }
 
 std::string_view HttpRequest::query_parameter(std::string_view name) const {

@@ -83,6 +83,8 @@ class HeaderFields {
   [[nodiscard]] const HeaderField* begin() const { return data_; }
   [[nodiscard]] const HeaderField* end() const { return data_ + size_; }
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// The value of the first field with this name, in any case, or an empty view.
+  [[nodiscard]] std::string_view value_of(std::string_view name) const;
 
  private:
   const HeaderField* data_ = nullptr;

@@ -23,18 +23,33 @@ bool is_target(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; });
 }
 
+std::string target_of(const Url& url, TargetForm form) {
+  switch (form) {
+    case TargetForm::origin:
+      return url.target;
+    case TargetForm::absolute:
+      return url.to_string();
+    case TargetForm::authority:
+      return url.host_and_port();
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<std::string> make_request_head(
-    std::string_view method, const Url& url,
-    std::span<const std::pair<std::string, std::string>> headers) {
+Result<std::string> make_request_head(std::string_view method, const Url& url,
+                                      std::span<const std::pair<std::string, std::string>> headers,
+                                      TargetForm form) {
   if (!is_token(method)) return fail(400, "The request's method is not a token");
   if (!is_target(url.target)) {
     return fail(400, "The request's target has characters that must be percent-encoded");
   }
   std::string out;
-  out.append(method).append(" ").append(url.target).append(" HTTP/1.1\r\nHost: ");
-  out.append(url.authority()).append("\r\nUser-Agent: sluice/").append(kVersion).append("\r\n");
+  out.append(method).append(" ").append(target_of(url, form)).append(" HTTP/1.1\r\nHost: ");
+  out.append(form == TargetForm::authority ? target_of(url, form) : url.authority())
+      .append("\r\nUser-Agent: sluice/")
+      .append(kVersion)
+      .append("\r\n");
   for (const auto& [name, value] : headers) {
     if (!is_token(name)) return fail(400, "A header field's name is not a token");
     if (!is_field_value(value)) {

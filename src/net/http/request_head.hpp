@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,9 +11,17 @@
 
 namespace sluice {
 
+/// How a request names what it is for (RFC 9112, section 3.2).
+enum class TargetForm : std::uint8_t {
+  origin,     // path and query, to the server itself
+  absolute,   // the URL, to a proxy
+  authority,  // host and port, for CONNECT
+};
+
 /// The head of a client's request (RFC 9112) without the empty line that ends it: the request line,
 /// Host, User-Agent and `headers`. Error: 400 if a part has characters that it must not have.
 Result<std::string> make_request_head(std::string_view method, const Url& url,
-                                      std::span<const std::pair<std::string, std::string>> headers);
+                                      std::span<const std::pair<std::string, std::string>> headers,
+                                      TargetForm form = TargetForm::origin);
 
 }  // namespace sluice

@@ -14,6 +14,7 @@ inline constexpr int kUnauthorized = 401;
 inline constexpr int kForbidden = 403;
 inline constexpr int kNotFound = 404;
 inline constexpr int kMethodNotAllowed = 405;
+inline constexpr int kProxyAuthenticationRequired = 407;
 inline constexpr int kContentTooLarge = 413;
 inline constexpr int kUpgradeRequired = 426;
 inline constexpr int kTooManyRequests = 429;

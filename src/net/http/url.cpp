@@ -29,6 +29,10 @@ bool is_ipv6(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
+std::string bracketed(const std::string& host) {
+  return host.contains(':') ? "[" + host + "]" : host;
+}
+
 /// host [":" port]
 Result<void> parse_authority(std::string_view authority, Url& url) {
   std::string_view port;
@@ -70,9 +74,11 @@ Result<void> parse_authority(std::string_view authority, Url& url) {
 }  // namespace
 
 std::string Url::authority() const {
-  std::string out = host.find(':') == std::string::npos ? host : "[" + host + "]";
-  if (port != default_port(scheme)) out.append(":").append(std::to_string(port));
-  return out;
+  return port == default_port(scheme) ? bracketed(host) : host_and_port();
+}
+
+std::string Url::host_and_port() const {
+  return bracketed(host) + ":" + std::to_string(port);
 }
 
 std::string Url::to_string() const {

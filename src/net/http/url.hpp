@@ -19,6 +19,8 @@ struct Url {
   [[nodiscard]] bool is_websocket() const { return scheme == "ws" || scheme == "wss"; }
   /// For the Host field: the port only when it is not the scheme's default.
   [[nodiscard]] std::string authority() const;
+  /// The same with the port in any case, for CONNECT.
+  [[nodiscard]] std::string host_and_port() const;
   [[nodiscard]] std::string to_string() const;
 };
 

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-// Makes a certificate for this machine and its key: {certificate, key}, the paths of the files. The
-// test `t` removes them.
-export function make_certificate(t) {
+// Makes a certificate for `names`, by default this machine, and its key: {certificate, key}, the paths
+// of the files. The test `t` removes them.
+export function make_certificate(t, names = 'DNS:localhost,IP:127.0.0.1') {
   const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const [certificate, key] = ['cert.pem', 'key.pem'].map((name) => path.join(directory, name));
@@ -15,7 +15,7 @@ export function make_certificate(t) {
     'openssl',
     [
       ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-      ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+      ...['-addext', `subjectAltName=${names}`],
       ...['-keyout', key, '-out', certificate],
     ],
     { stdio: 'ignore' },

@@ -4,32 +4,19 @@
 import { spawn } from 'node:child_process';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Cookies } from './login_browser.mjs';
 import { until } from './server.mjs';
+import { free_port, unpacked } from './unpacked.mjs';
 
-// Where scripts/setup unpacks it.
-const kCache =
-  process.env.SLUICE_CACHE ??
-  path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache'), 'sluice');
-const kRoot = path.join(kCache, 'unpacked/glewlwyd');
+const kRoot = unpacked('glewlwyd');
 const kTables = `${kRoot}/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3`;
 const kModules = `${kRoot}/usr/lib/glewlwyd`;
 const kKey = 'the key of the tests, which signs tokens';
 const kUser = { username: 'mira', password: 'secret of mira' };
 const kAdministrator = { username: 'admin', password: 'password' };
-
-function free_port() {
-  return new Promise((resolve) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-}
 
 // One user's requests, with their cookies.
 class Session {

@@ -26,7 +26,8 @@ const kBuildVariables = new Set(['SLUICE_CACHE', 'SLUICE_JOBS']);
 export function clean_environment(extra = {}) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      kBuildVariables.has(name) || !(name.startsWith('SLUICE_') || name === 'NODE_OPTIONS'),
+      kBuildVariables.has(name) ||
+      !(name.startsWith('SLUICE_') || name === 'NODE_OPTIONS' || /_proxy$/i.test(name)),
   );
   return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
 }

@@ -212,7 +212,7 @@ test('a server on the TypeScript SDK v2', async (t) => {
 test('the report in the documentation is what it prints', async (t) => {
   const url = await start_bad_server(t);
   const { stdout } = await run_program(['doctor', url]);
-  const shown = block_at('docs/cli.md', 'console', 4).split('\n').slice(1, -1);
+  const shown = block_at('docs/cli.md', 'console', 5).split('\n').slice(1, -1);
   const printed = new Set(stdout.split('\n'));
   assert.ok(shown.length > 0);
   for (const line of shown) assert.ok(printed.has(line), line);

@@ -19,7 +19,9 @@
 
 #include "cli/doctor/report/certificate_days.hpp"
 #include "client/api/background_loop.hpp"
+#include "net/client/proxy_tunnel.hpp"
 #include "net/http/status_codes.hpp"
+#include "net/loop/address_kind.hpp"
 #include "net/loop/address_lookup.hpp"
 #include "net/loop/descriptor.hpp"
 
@@ -42,15 +44,13 @@ bool await_socket(int socket, short events, TimePoint deadline) {
 
 /// A name's addresses. The lookup itself cannot be interrupted, so it is left behind at the
 /// deadline.
-Result<Endpoints> look_up(const Url& server, TimePoint deadline) {
-  if (Endpoints literal = endpoints_of_address(server.host, server.port); !literal.empty()) {
-    return literal;
-  }
+Result<Endpoints> look_up(const std::string& host, std::uint16_t port, TimePoint deadline) {
+  if (Endpoints literal = endpoints_of_address(host, port); !literal.empty()) return literal;
   const auto background = BackgroundLoop::shared();
   const auto lookup = std::make_shared<AddressLookup>();
   const auto promise = std::make_shared<std::promise<Result<Endpoints>>>();
-  background->loop().post([&loop = background->loop(), lookup, promise, server] {
-    lookup->start(loop, server.host, server.port,
+  background->loop().post([&loop = background->loop(), lookup, promise, host, port] {
+    lookup->start(loop, host, port,
                   [promise](Result<Endpoints> found) { promise->set_value(std::move(found)); });
   });
   std::future<Result<Endpoints>> found = promise->get_future();
@@ -80,6 +80,28 @@ std::string connect_problem(int socket, const Endpoint& endpoint, TimePoint dead
   socklen_t size = sizeof error;
   ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
   return error == 0 ? std::string() : std::string(std::strerror(error));
+}
+
+/// Why the proxy at the socket opens no tunnel to the server; empty: it does.
+std::string tunnel_problem(int socket, const Url& server, const ProxyServer& proxy,
+                           TimePoint deadline) {
+  ProxyTunnel tunnel(server, proxy);
+  const Result<std::string> request = tunnel.request();
+  if (!request) return request.error().message;
+  // An empty socket takes a whole head.
+  if (::send(socket, request->data(), request->size(), MSG_NOSIGNAL) < 0) {
+    return std::strerror(errno);
+  }
+  std::array<char, 4096> buffer{};
+  while (!tunnel.is_open()) {
+    if (!await_socket(socket, POLLIN, deadline)) return "no answer of the proxy in time";
+    const ssize_t size = ::recv(socket, buffer.data(), buffer.size(), 0);
+    if (size < 0) return std::strerror(errno);
+    if (size == 0) return "the proxy ends the connection";
+    const Result<void> fed = tunnel.feed({buffer.data(), static_cast<std::size_t>(size)});
+    if (!fed) return fed.error().message;
+  }
+  return {};
 }
 
 std::string handshake_error() {
@@ -122,6 +144,13 @@ Result<TlsFacts> shake_hands(int socket, TlsContext& tls, const Url& server, Tim
   return facts;
 }
 
+/// Whether all addresses are of this machine or its networks, and there are any.
+bool are_private(const Endpoints& addresses) {
+  return !addresses.empty() && std::ranges::all_of(addresses, [](const Endpoint& each) {
+    return kind_of(each) != AddressKind::global;
+  });
+}
+
 }  // namespace
 
 bool ConnectionFacts::is_reachable() const {
@@ -129,17 +158,18 @@ bool ConnectionFacts::is_reachable() const {
                              [](const AddressFacts& each) { return each.problem.empty(); });
 }
 
-bool ConnectionFacts::is_private() const {
-  return std::ranges::all_of(
-      addresses, [](const AddressFacts& each) { return each.kind != AddressKind::global; });
-}
-
-Result<ConnectionFacts> look_at_connection(const Url& server, TlsContext* tls, TimePoint deadline) {
+Result<ConnectionFacts> look_at_connection(const Url& server,
+                                           const std::optional<ProxyServer>& proxy, TlsContext* tls,
+                                           TimePoint deadline) {
   ConnectionFacts facts;
   const TimePoint begin = clock_now();
-  const Result<Endpoints> endpoints = look_up(server, std::min(deadline, begin + kConnectPatience));
+  const TimePoint lookup_end = std::min(deadline, begin + kConnectPatience);
+  const Result<Endpoints> endpoints = proxy ? look_up(proxy->host, proxy->port, lookup_end)
+                                            : look_up(server.host, server.port, lookup_end);
   if (!endpoints) return fail(kBadGateway, endpoints.error().message);
   facts.lookup = clock_now() - begin;
+  facts.is_private =
+      are_private(proxy ? endpoints_of_address(server.host, server.port) : *endpoints);
   bool has_shaken = tls == nullptr;
   for (const Endpoint& endpoint : *endpoints) {
     if (facts.addresses.size() == ConnectionFacts::kMaxAddresses) break;
@@ -149,11 +179,14 @@ Result<ConnectionFacts> look_at_connection(const Url& server, TlsContext* tls, T
         ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     AddressFacts& address = facts.addresses.emplace_back();
     address.address = text_of(endpoint);
-    address.kind = kind_of(endpoint);
     address.problem = connect_problem(socket.get(), endpoint, end);
     address.took = clock_now() - started;
     if (has_shaken || !address.problem.empty()) continue;
     has_shaken = true;
+    if (proxy) {
+      facts.tunnel_problem = tunnel_problem(socket.get(), server, *proxy, end);
+      if (!facts.tunnel_problem.empty()) continue;
+    }
     Result<TlsFacts> shaken = shake_hands(socket.get(), *tls, server, end);
     if (shaken) {
       facts.tls = *std::move(shaken);

@@ -34,6 +34,7 @@ struct HttpServer {
   Url url;
   NamedValues headers;
   Dial dial = {};
+  std::shared_ptr<const ProxySettings> proxies = {};  // null: none
 };
 
 class ServerDoctor {
@@ -55,20 +56,24 @@ class ServerDoctor {
   Result<ServerExamination> examine_url(const UrlTarget& target) {
     auto tls = TlsContext::client();
     if (!tls) return sluice::fail(kExitUsage, tls.error().message);
+    const auto proxies = environment_proxies();
+    const auto proxy = proxies->proxy_for(target.url);
+    if (!proxy) return sluice::fail(kExitUsage, proxy.error().message);
     const bool is_tls = target.url.is_tls();
     const Result<ConnectionFacts> facts =
-        look_at_connection(target.url, is_tls ? tls->get() : nullptr, deadline_);
-    if (!examine_reachability(target.url, facts, out_.checks)) {
+        look_at_connection(target.url, *proxy, is_tls ? tls->get() : nullptr, deadline_);
+    if (!examine_reachability(target.url, *proxy, facts, out_.checks)) {
       // A certificate that clients refuse is a mistake of a server that is there.
-      if (!facts || !facts->is_reachable()) out_.exit_code = kExitUnreachable;
+      if (!facts || !facts->is_reachable() || !facts->tunnel_problem.empty())
+        out_.exit_code = kExitUnreachable;
       return finish();
     }
     if (target.url.is_websocket()) {
       examine_by_client(*target_);
       return finish();
     }
-    return examine_http({.url = target.url, .headers = target.headers}, *std::move(tls),
-                        facts->is_private());
+    return examine_http({.url = target.url, .headers = target.headers, .proxies = proxies},
+                        *std::move(tls), facts->is_private);
   }
 
   Result<ServerExamination> examine_http_socket(const UnixTarget& target) {
@@ -91,6 +96,7 @@ class ServerDoctor {
         server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
     HttpRequester requester({.server = server.url,
                              .dial = server.dial,
+                             .proxies = server.proxies,
                              .tls = std::move(tls),
                              .headers = server.headers,
                              .deadline = deadline_,

@@ -37,9 +37,12 @@ std::string in_seconds(Duration duration) {
 struct HttpRequester::OnLoop {
   OnLoop(EventLoop& event_loop, const HttpRequesterOptions& options)
       : loop(&event_loop),
-        guarded(event_loop,
-                {.server = options.server, .tls = options.tls, .timeout = std::chrono::seconds(5)}),
+        guarded(event_loop, {.server = options.server,
+                             .tls = options.tls,
+                             .proxies = options.proxies,
+                             .timeout = std::chrono::seconds(5)}),
         client(event_loop, {.dial = options.dial,
+                            .proxies = options.proxies,
                             .tls = options.tls,
                             .may_connect = [this](const Endpoint& endpoint) {
                               guarded.server_is_at(endpoint);
@@ -50,7 +53,8 @@ struct HttpRequester::OnLoop {
     // Without a usable file of tokens the requests are sent without one.
     auto stored = stored_authorization(options.server);
     if (!stored || stored->token_file.empty()) return;
-    authorizer = make_authorizer(event_loop, options.server, *std::move(stored), options.tls);
+    authorizer = make_authorizer(event_loop, options.server, *std::move(stored), options.tls,
+                                 options.proxies);
   }
 
   EventLoop* loop;

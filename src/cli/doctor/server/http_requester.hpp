@@ -16,6 +16,7 @@ namespace sluice {
 struct HttpRequesterOptions {
   Url server;  // http or https
   Dial dial = {};
+  std::shared_ptr<const ProxySettings> proxies = {};  // null: none
   std::shared_ptr<TlsContext> tls = {};
   HttpHeaderList headers = {};  // of the user, for each request
   TimePoint deadline;           // of the whole examination

@@ -20,13 +20,15 @@ std::string addresses_in(const ConnectionFacts& facts) {
   return out;
 }
 
-Verdict judge_addresses(const ConnectionFacts& facts) {
+Verdict judge_addresses(const ConnectionFacts& facts, const std::optional<ProxyServer>& proxy) {
   const auto broken = std::ranges::find_if(
       facts.addresses, [](const AddressFacts& each) { return !each.problem.empty(); });
   if (!facts.is_reachable()) {
     return Verdict::fail(broken->address + ": " + broken->problem,
-                         "Check the URL, that the server runs and listens on that address, and the "
-                         "firewalls in between");
+                         proxy
+                             ? "Check the variable " + proxy->variable + " and that the proxy runs"
+                             : "Check the URL, that the server runs and listens on that address, "
+                               "and the firewalls in between");
   }
   if (broken != facts.addresses.end()) {
     return Verdict::warn(
@@ -39,7 +41,7 @@ Verdict judge_addresses(const ConnectionFacts& facts) {
 
 Verdict judge_encryption(const Url& server, const ConnectionFacts& facts) {
   if (!server.is_tls()) {
-    if (facts.is_private()) return Verdict::ok("none, which only this machine or network sees");
+    if (facts.is_private) return Verdict::ok("none, which only this machine or network sees");
     return Verdict::warn("none: everybody in between reads and changes what is sent",
                          "Serve https");
   }
@@ -67,16 +69,27 @@ Verdict judge_certificate(const TlsFacts& tls) {
 
 }  // namespace
 
-bool examine_reachability(const Url& server, const Result<ConnectionFacts>& facts, Checks& out) {
+bool examine_reachability(const Url& server, const std::optional<ProxyServer>& proxy,
+                          const Result<ConnectionFacts>& facts, Checks& out) {
+  if (proxy) out.push_back(to_check("proxy", "", Verdict::ok("by the " + proxy->label())));
   if (!facts) {
-    out.push_back(to_check(
-        "name", "",
-        Verdict::fail(server.host + ": " + facts.error().message, "Check the host of the URL")));
+    out.push_back(
+        to_check("name", "",
+                 Verdict::fail((proxy ? proxy->host : server.host) + ": " + facts.error().message,
+                               proxy ? "Check the variable " + proxy->variable
+                                     : "Check the host of the URL")));
     return false;
   }
   out.push_back(to_check("name", "", Verdict::ok("found in " + in_milliseconds(facts->lookup))));
-  out.push_back(to_check("connection", "", judge_addresses(*facts)));
+  out.push_back(to_check("connection", "", judge_addresses(*facts, proxy)));
   if (!facts->is_reachable()) return false;
+  if (!facts->tunnel_problem.empty()) {
+    out.push_back(to_check("tunnel", "RFC 9110, section 9.3.6",
+                           Verdict::fail(facts->tunnel_problem,
+                                         "Have the proxy allow the server, or name the server in "
+                                         "the variable NO_PROXY if it is reached without one")));
+    return false;
+  }
   out.push_back(to_check(
       "encryption", "2026-07-28, Authorization Security Considerations, Communication Security",
       judge_encryption(server, *facts)));

@@ -7,7 +7,9 @@
 
 namespace sluice {
 
-/// Examines how the server at `server` is reached. Returns whether requests can be sent to it.
-bool examine_reachability(const Url& server, const Result<ConnectionFacts>& facts, Checks& out);
+/// Examines how the server at `server` is reached, by the proxy if there is one. Returns whether
+/// requests can be sent to it.
+bool examine_reachability(const Url& server, const std::optional<ProxyServer>& proxy,
+                          const Result<ConnectionFacts>& facts, Checks& out);
 
 }  // namespace sluice

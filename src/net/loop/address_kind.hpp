@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "net/loop/address_lookup.hpp"
@@ -20,5 +21,8 @@ enum class AddressKind : std::uint8_t {
 /// kind.
 AddressKind kind_of(const Endpoint& endpoint);
 std::string_view to_text(AddressKind kind);
+
+/// Whether `host`, a name or an address, is this machine's loopback (RFC 6761, section 6.3).
+bool is_this_machine(const std::string& host);
 
 }  // namespace sluice

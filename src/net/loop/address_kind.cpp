@@ -1,4 +1,4 @@
-#include "client/authorization/address_kind.hpp"
+#include "net/loop/address_kind.hpp"
 
 #include <array>
 #include <bit>
@@ -90,6 +90,12 @@ std::string_view to_text(AddressKind kind) {
       return "reserved";
   }
   return "unknown";
+}
+
+bool is_this_machine(const std::string& host) {
+  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  const Endpoints literal = endpoints_of_address(host, 0);
+  return !literal.empty() && kind_of(literal.front()) == AddressKind::loopback;
 }
 
 }  // namespace sluice
