@@ -12,6 +12,7 @@
 #include "engine/openai/remote_model.hpp"
 #include "engine/openai/remote_run.hpp"
 #include "json/json.hpp"
+#include "net/client/proxy_settings.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -189,7 +190,8 @@ class OpenAiEngine final : public Engine {
 
 Result<std::unique_ptr<Engine>> make_openai_engine(OpenAiOptions options) {
   const auto core = std::make_shared<Core>();
-  HttpClientOptions http{.connect_timeout = options.connect_timeout,
+  HttpClientOptions http{.proxies = environment_proxies(),
+                         .connect_timeout = options.connect_timeout,
                          .idle_timeout = options.connect_timeout};
   if (options.base.is_tls()) {
     auto tls = TlsContext::client({.ca_file = options.ca_file});

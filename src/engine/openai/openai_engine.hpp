@@ -25,7 +25,7 @@ struct OpenAiOptions {
 
 /// An engine whose model another server runs: OpenAI, llama-server, vLLM, Ollama or another with
 /// POST /v1/chat/completions. Asks it for its models, and waits for that at most
-/// `connect_timeout`, on a thread that is no event loop's.
+/// `connect_timeout`, on a thread that is no event loop's. Uses the proxies of the environment.
 ///
 /// A request that the server did not begin to answer, because it was busy (429, 502 to 504) or the
 /// connection failed, is sent again, at most twice. A sink that is full stops the reading of its
