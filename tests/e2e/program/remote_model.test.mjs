@@ -100,7 +100,7 @@ test('serve passes on tokens as they come, with reasoning, calls and usage', asy
   assert.equal(last.finish_reason, 'tool_calls');
   assert.equal(last.usage.prompt_tokens, 7);
   assert.deepEqual(
-    chunks.flatMap(({ tool_calls = [] }) => tool_calls),
+    chunks.flatMap(({ tool_call }) => tool_call ?? []),
     [{ name: 'add', arguments: { a: 1 } }],
   );
   assert.deepEqual(api.asked[0].tools[0].function.name, 'add');
