@@ -36,6 +36,7 @@ std::string ForwardedCall::key_of(PendingRequest& call) {
 
 void ForwardedCall::attach(const std::shared_ptr<PendingRequest>& call) {
   call_ = call;
+  revision_ = call->context().revision;
   call_->set_producer(this);
 }
 
@@ -127,9 +128,10 @@ std::string ForwardedCall::key_for(const ServerQuestion& question) {
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
+  json::object params = question_for(*revision_, question.method, std::move(question.params));
   questions_.emplace(number, Question{.request = {.key = key_for(question),
                                                   .method = std::move(question.method),
-                                                  .params = std::move(question.params)},
+                                                  .params = std::move(params)},
                                       .answer = std::move(question.answer),
                                       .withdraw = {}});
   if (has_session_) return ask_one(number);
@@ -223,12 +225,11 @@ void ForwardedCall::on_answer(Result<json::object> answer) {
 void ForwardedCall::deliver(Result<json::object> answer) {
   const std::shared_ptr<PendingRequest> call = call_;
   detach();
-  const Revision& revision = *call->context().revision;
   if (!answer) {
-    return call->fail(error_for(revision, method_, std::move(answer.error())));
+    return call->fail(error_for(*revision_, method_, std::move(answer.error())));
   }
   add_prefix(session().upstream().options().prefix, method_, *answer);
-  make_result_for(revision, method_, session().server().about, *answer);
+  make_result_for(*revision_, method_, session().server().about, *answer);
   std::string response;
   append_result(response, call->id(), to_json(*answer));
   call->answer_with(std::move(response));

@@ -78,6 +78,7 @@ class ForwardedCall final : public UpstreamCall,
   std::string method_;
   ParkedCalls* parked_;
   std::shared_ptr<PendingRequest> call_;  // null between rounds, and at the end
+  const Revision* revision_ = nullptr;    // of the client, once there is a call
   std::weak_ptr<Session> client_session_;
   bool has_session_ = false;
   json::object params_;       // until it is sent

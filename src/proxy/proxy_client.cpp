@@ -76,7 +76,7 @@ struct ProxyClient::Part final : UpstreamListener {
         {}, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
                 "}}");
   }
-  void on_listening() override { client->catch_up(*this); }
+  void on_listening(bool is_late) override { client->catch_up(*this, is_late); }
   void on_renewed() override { client->lists_changed(); }
 
   ProxyClient* client;
@@ -153,10 +153,7 @@ void ProxyClient::want() {
 }
 
 void ProxyClient::tell(const Change& change) {
-  const auto session = session_.lock();
-  if (session != nullptr && session->wants(change)) {
-    say(std::string(method_of(change)) + change.subject, message_of(change));
-  }
+  tell_session(change);
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();
     if (listener != nullptr && listener->wants(change)) listener->tell(change);
@@ -167,7 +164,13 @@ void ProxyClient::lists_changed() {
   for (const auto kind : kKindsOfLists) tell({.kind = kind});
 }
 
-void ProxyClient::catch_up(const Part& part) {
+void ProxyClient::catch_up(const Part& part, bool is_late) {
+  if (is_late) {
+    for (const auto kind : kKindsOfLists) tell_session({.kind = kind});
+    for (const std::string& uri : part.subscribed) {
+      tell_session({.kind = Change::Kind::resource, .subject = prefixed_uri(part.prefix, uri)});
+    }
+  }
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();
     if (listener == nullptr) continue;
@@ -178,6 +181,13 @@ void ProxyClient::catch_up(const Part& part) {
     for (const std::string& uri : each.filter.uris) {
       if (part.own_uri(uri)) tell_it({.kind = Change::Kind::resource, .subject = uri});
     }
+  }
+}
+
+void ProxyClient::tell_session(const Change& change) {
+  const auto session = session_.lock();
+  if (session != nullptr && session->wants(change)) {
+    say(std::string(method_of(change)) + change.subject, message_of(change));
   }
 }
 

@@ -61,9 +61,11 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   };
 
   void tell(const Change& change);
+  void tell_session(const Change& change);
   /// Tells those who listen of everything that may have changed since they began, because their
-  /// subscriptions were acknowledged before the server knew of them.
-  void catch_up(const Part& part);
+  /// subscriptions were acknowledged before the server knew of them. `is_late`: also the client of
+  /// the session, which may have changed something by itself.
+  void catch_up(const Part& part, bool is_late);
   void say(const std::string& state_of, std::string message);
   void want();
 

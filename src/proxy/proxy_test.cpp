@@ -541,6 +541,68 @@ TEST(ProxyTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("resources/subscribe")));
 }
 
+TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {
+  FakeServer server("behind", false);
+  std::optional<json::object> level;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      level = message;
+    } else {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const json::object meta{{"io.modelcontextprotocol/logLevel", "info"}};
+  const auto first = client.request("tools/call", {{"name", "tool"}}, meta);
+  const auto dropped = client.request("tools/call", {{"name", "tool"}}, meta);
+  proxy.run();
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel")));
+  client.cancel(dropped);
+  proxy.run();
+  server.answer(*server.links.front(), *level, json::object());
+  proxy.run();
+  EXPECT_EQ(client.result_of(first).contains("resultType"), true);
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel"), HasSubstr("tools/call")));
+  // The server knows the level by now.
+  client.request("tools/call", {{"name", "tool"}}, meta);
+  proxy.run();
+  EXPECT_THAT(server.heard, SizeIs(3));
+}
+
+TEST(ProxyTest, AServerThatSaysNothingOfTheLevelHoldsRequestsOnlyForAWhile) {
+  FakeServer server("behind", false);
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "tools/call") server.answer(link, message, json::object());
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto id = client.request("tools/call", {{"name", "tool"}},
+                                 {{"io.modelcontextprotocol/logLevel", "info"}});
+  proxy.run();
+  EXPECT_EQ(client.answer_to(id), nullptr);
+  proxy.advance(30s);
+  EXPECT_NE(client.answer_to(id), nullptr);
+}
+
+TEST(ProxyTest, ASessionHearsOfWhatMayHaveChangedBeforeItsServerCouldTell) {
+  FakeServer server("behind", false);
+  answer_calls(server);
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  const std::string changed = "notifications/tools/list_changed";
+  server.links.front()->begin_listening();
+  proxy.run();
+  EXPECT_THAT(client.heard_of(changed), IsEmpty());
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.links.front()->begin_listening();
+  proxy.run();
+  EXPECT_THAT(client.heard_of(changed), SizeIs(1));
+}
+
 TEST(ProxyTest, ACallWhoseClientDoesNotComeBackIsGivenUp) {
   FakeServer server("behind", false);
   server.on_message = [&server](FakeLink& link, const json::object& message) {

@@ -45,6 +45,9 @@ class FakeLink final : public ServerLink {
       owner->on_lost({kLostConnection, "it has died", {}});
     }
   }
+  void begin_listening() {
+    if (owner_ != nullptr) owner_->on_listening();
+  }
   void forget_session(const RequestId& id) {
     if (owner_ != nullptr) owner_->on_session_over(id);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/crypto/random.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
@@ -25,9 +26,12 @@ constexpr std::string_view kOwnPrefix = "io.modelcontextprotocol/";
 constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 
 /// Results that say how long they stay true (2026-07-28, Caching).
-constexpr std::array<std::string_view, 6> kCacheable = {
+constexpr std::array<std::string_view, 9> kCacheable = {
     "server/discover", "tools/list",     "prompts/list",
-    "resources/list",  "resources/read", "resources/templates/list"};
+    "resources/list",  "resources/read", "resources/templates/list",
+    "skills/list",     "skills/get",     "resources/directory/read"};
+
+constexpr std::size_t kElicitationIdLength = 32;
 
 /// Before 2026-07-28, structured content is an object, and clients refuse a list with another
 /// schema.
@@ -112,6 +116,16 @@ void make_result_for(const Revision& revision, std::string_view method, const js
     }
   }
   if (!revision.structured_values) drop_structured_values(method, result);
+}
+
+json::object question_for(const Revision& revision, std::string_view method, json::object params) {
+  if (method != "elicitation/create" || text_at(params, "mode") != "url") return params;
+  if (!revision.elicitation_ids) {
+    params.erase("elicitationId");
+  } else if (!params.contains("elicitationId")) {
+    params["elicitationId"] = random_id(kElicitationIdLength);
+  }
+  return params;
 }
 
 json::object without_tasks(const json::object& capabilities) {

@@ -28,6 +28,10 @@ void make_result_for(const Revision& revision, std::string_view method, const js
 /// not exist, and for a capability that the client lacks, differ between the revisions.
 Error error_for(const Revision& revision, std::string_view method, Error error);
 
+/// The params of a question of a server for a client that speaks `revision`: only where URL
+/// elicitations have ids, they get one, and elsewhere they lose it.
+json::object question_for(const Revision& revision, std::string_view method, json::object params);
+
 /// What a proxy passes on of the capabilities of either side: all but tasks.
 json::object without_tasks(const json::object& capabilities);
 

@@ -73,6 +73,7 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
   const auto waiting = std::exchange(waiting_, {});
+  held_.clear();
   if (session_ == nullptr) return loop_->post(std::move(done));
   end_session(*loop_, std::move(session_), std::move(done));
 }
@@ -105,12 +106,13 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
+    self->told_level_ = std::nullopt;
     self->send_level();
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
   options.on_listening = [weak] {
-    if (const auto self = weak.lock()) self->listener_->on_listening();
+    if (const auto self = weak.lock()) self->on_listening();
   };
   options.on_lost = [weak](const Error& why) {
     if (const auto self = weak.lock()) self->on_lost(why);
@@ -148,11 +150,21 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   server_ = {server->revision, json::object(server->about, json::storage_ptr())};
   if (server_.revision->era == Era::legacy) has_state_ = true;
   heard();
+  first_number_ = last_number_;
+  has_listened_ = false;
+  told_level_ = std::nullopt;
   send_level();
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
-  if (server_.revision->era == Era::legacy) listener_->on_listening();
+  if (server_.revision->era == Era::legacy) on_listening();
   opened({});
+}
+
+/// A modern server that listens anew has listened without a gap. A legacy one says so only after a
+/// gap.
+void UpstreamSession::on_listening() {
+  const bool had_gap = server_.revision->era == Era::legacy || !std::exchange(has_listened_, true);
+  listener_->on_listening(had_gap && last_number_ != first_number_);
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -165,6 +177,8 @@ void UpstreamSession::on_lost(const Error& why) {
   const auto keep = shared_from_this();
   upstream_->on_lost(why);
   waiting_.clear();
+  held_.clear();
+  is_telling_level_ = false;
   feed_->attach(nullptr);
   end_session(*loop_, std::move(session_), {});
   // The link's own end has answered those that were sent before.
@@ -179,9 +193,20 @@ void UpstreamSession::set_level(LoggingLevel level) {
 }
 
 void UpstreamSession::send_level() {
-  if (!level_ || server_.revision->era != Era::legacy || !has_capability(server_, "logging"))
+  if (level_ == told_level_ || server_.revision->era != Era::legacy ||
+      !has_capability(server_, "logging")) {
     return;
-  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {}, {});
+  }
+  told_level_ = level_;
+  is_telling_level_ = true;
+  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.idle_timeout = kLifeSign},
+                  {.on_answer = [weak = weak_from_this(),
+                                 round = ++level_round_](const Result<json::object>& /*answer*/) {
+                    const auto self = weak.lock();
+                    if (self == nullptr || round != self->level_round_) return;
+                    self->is_telling_level_ = false;
+                    self->send_held();
+                  }});
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -189,6 +214,29 @@ void UpstreamSession::send_level() {
 std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
                                      std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
+  if (requests_.empty()) heard();
+  requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
+  if (is_telling_level_) {
+    held_.push_back({number, method, std::move(params)});
+  } else {
+    send(number, method, std::move(params));
+  }
+  watch();
+  if (!waiting_.empty()) {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->offer_waiting();
+    });
+  }
+  return number;
+}
+
+void UpstreamSession::send_held() {
+  for (Held& each : std::exchange(held_, {})) {
+    if (requests_.contains(each.number)) send(each.number, each.method, std::move(each.params));
+  }
+}
+
+void UpstreamSession::send(std::uint64_t number, const std::string& method, json::object params) {
   const auto weak = weak_from_this();
   const auto tell = [weak, number](const auto& what) {
     const auto self = weak.lock();
@@ -199,7 +247,7 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
     const std::shared_ptr<UpstreamCall> to = found->second.call;
     what(*to);
   };
-  const ClientSession::Number sent =
+  requests_.at(number).number =
       session_->begin(method, std::move(params), {.idle_timeout = {}},
                       {.on_progress =
                            [tell](const json::object& said) {
@@ -214,15 +262,6 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
                              if (const auto self = weak.lock())
                                self->on_answer(number, std::move(answer));
                            }});
-  if (requests_.empty()) heard();
-  requests_.emplace(number, Request{sent, std::move(call)});
-  watch();
-  if (!waiting_.empty()) {
-    loop_->post([weak] {
-      if (const auto self = weak.lock()) self->offer_waiting();
-    });
-  }
-  return number;
 }
 
 void UpstreamSession::cancel(std::uint64_t number) {
@@ -230,7 +269,7 @@ void UpstreamSession::cancel(std::uint64_t number) {
   if (found == requests_.end()) return;
   const Request request = std::move(found->second);
   requests_.erase(found);
-  if (session_ != nullptr) session_->cancel(request.number);
+  if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
@@ -260,7 +299,7 @@ std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) co
 
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
-  if (method == "notifications/subscriptions/acknowledged") return listener_->on_listening();
+  if (method == "notifications/subscriptions/acknowledged") return on_listening();
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }

@@ -54,8 +54,8 @@ class UpstreamListener {
   /// As of an UpstreamCall.
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// From now on the server tells of the changes that it was asked for; what it told before may be
-  /// lost.
-  virtual void on_listening() = 0;
+  /// lost. `is_late`: the client has made requests since the session was opened.
+  virtual void on_listening(bool is_late) = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
 };
@@ -92,7 +92,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Nobody waits for the answer any more. Tells the server.
   void cancel(std::uint64_t number);
   void notify(std::string_view method, const json::object& params);
-  /// Only for legacy servers; kept for sessions that follow.
+  /// Only for legacy servers; kept for sessions that follow. Requests that are begun later are sent
+  /// when the server has answered, because over HTTP they could overtake it.
   void set_level(LoggingLevel level);
   [[nodiscard]] ChangeFeed& feed() { return *feed_; }
   /// Refuses the questions that nobody has been asked. For the end of a lease.
@@ -104,16 +105,24 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
  private:
   struct Request {
-    ClientSession::Number number;
+    ClientSession::Number number = 0;  // 0: it is held
     std::shared_ptr<UpstreamCall> call;
+  };
+  struct Held {
+    std::uint64_t number;
+    std::string method;
+    json::object params;
   };
 
   [[nodiscard]] ClientSessionOptions session_options();
   void connect();
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
+  void on_listening();
   void opened(const Result<void>& outcome);
   void send_level();
+  void send(std::uint64_t number, const std::string& method, json::object params);
+  void send_held();
 
   void on_answer(std::uint64_t number, Result<json::object> answer);
   void on_notification(std::string_view method, const json::object& params);
@@ -136,8 +145,14 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool has_state_ = false;
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t first_number_ = 0;       // the last one before the session was opened
+  bool has_listened_ = false;            // the server has told of changes in this session
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
   std::optional<LoggingLevel> level_;
+  std::optional<LoggingLevel> told_level_;  // what the server has been told in this session
+  std::uint64_t level_round_ = 0;           // of telling it
+  bool is_telling_level_ = false;           // the server has not answered
+  std::vector<Held> held_;                  // requests that wait for that
   std::shared_ptr<ChangeFeed> feed_;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;
