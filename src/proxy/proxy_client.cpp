@@ -6,6 +6,7 @@
 
 #include "json/json.hpp"
 #include "proxy/names.hpp"
+#include "proxy/translation.hpp"
 
 namespace sluice {
 namespace {
@@ -104,6 +105,12 @@ UpstreamSession& ProxyClient::part(std::size_t index) const {
 
 bool ProxyClient::has_state() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->session->has_state(); });
+}
+
+bool ProxyClient::makes_tasks() const {
+  return std::ranges::any_of(parts_, [](const auto& part) {
+    return part->session->is_open() && sluice::makes_tasks(part->session->server());
+  });
 }
 
 void ProxyClient::serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes) {

@@ -34,6 +34,8 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   [[nodiscard]] UpstreamSession& part(std::size_t index) const;
   /// Whether a server may keep something for this client.
   [[nodiscard]] bool has_state() const;
+  /// Whether calls of a server that was reached can become tasks.
+  [[nodiscard]] bool makes_tasks() const;
 
   /// The client has `session`, and hears of changes there.
   void serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes);

@@ -256,8 +256,11 @@ class FakeClient final : public Caller {
   Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
                                                  const ClientDescription& client) override {
     session_ = std::make_shared<Session>("", principal_.id, revision, client);
-    session_->set_outlet(server_->loop(),
-                         [this](const std::string&, const std::string& message) { hear(message); });
+    // The session may outlive its client, for its tasks.
+    session_->set_outlet(server_->loop(), [this, alive = std::weak_ptr(alive_)](
+                                              const std::string&, const std::string& message) {
+      if (!alive.expired()) hear(message);
+    });
     return session_;
   }
   std::shared_ptr<SessionStorage> storage() override { return storage_; }
@@ -320,6 +323,7 @@ class FakeClient final : public Caller {
     if (on_heard) on_heard(json::object(heard.back()));
   }
 
+  std::shared_ptr<void> alive_ = std::make_shared<char>();
   testing::InMemoryServer* server_;
   Kind kind_;
   Principal principal_;

@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "client/session/task_follower.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
@@ -211,16 +212,10 @@ void UpstreamSession::send_level() {
 
 // --- requests -----------------------------------------------------------------------------------
 
-std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
-                                     std::shared_ptr<UpstreamCall> call) {
+std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
   if (requests_.empty()) heard();
   requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
-  if (is_telling_level_) {
-    held_.push_back({number, method, std::move(params)});
-  } else {
-    send(number, method, std::move(params));
-  }
   watch();
   if (!waiting_.empty()) {
     loop_->post([weak = weak_from_this()] {
@@ -230,13 +225,38 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
   return number;
 }
 
+std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
+                                     std::shared_ptr<UpstreamCall> call, bool may_become_task) {
+  const std::uint64_t number = add(std::move(call));
+  Held request{number, method, std::move(params), may_become_task};
+  if (is_telling_level_) {
+    held_.push_back(std::move(request));
+  } else {
+    send(std::move(request));
+  }
+  return number;
+}
+
+std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<UpstreamCall> call) {
+  const std::uint64_t number = add(std::move(call));
+  requests_.at(number).number = session_->follow_task(id, {}, callbacks_of(number));
+  return number;
+}
+
 void UpstreamSession::send_held() {
   for (Held& each : std::exchange(held_, {})) {
-    if (requests_.contains(each.number)) send(each.number, each.method, std::move(each.params));
+    if (requests_.contains(each.number)) send(std::move(each));
   }
 }
 
-void UpstreamSession::send(std::uint64_t number, const std::string& method, json::object params) {
+void UpstreamSession::send(Held request) {
+  requests_.at(request.number).number =
+      session_->begin(std::move(request.method), std::move(request.params),
+                      {.idle_timeout = {}, .may_become_task = request.may_become_task},
+                      callbacks_of(request.number));
+}
+
+RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
   const auto weak = weak_from_this();
   const auto tell = [weak, number](const auto& what) {
     const auto self = weak.lock();
@@ -247,21 +267,18 @@ void UpstreamSession::send(std::uint64_t number, const std::string& method, json
     const std::shared_ptr<UpstreamCall> to = found->second.call;
     what(*to);
   };
-  requests_.at(number).number =
-      session_->begin(method, std::move(params), {.idle_timeout = {}},
-                      {.on_progress =
-                           [tell](const json::object& said) {
-                             tell([&said](UpstreamCall& to) { to.on_progress(said); });
-                           },
-                       .on_notification =
-                           [tell](std::string_view said, const json::object& with) {
-                             tell([&](UpstreamCall& to) { to.on_notification(said, with); });
-                           },
-                       .on_answer =
-                           [weak, number](Result<json::object> answer) {
-                             if (const auto self = weak.lock())
-                               self->on_answer(number, std::move(answer));
-                           }});
+  return {.on_progress =
+              [tell](const json::object& said) {
+                tell([&said](UpstreamCall& to) { to.on_progress(said); });
+              },
+          .on_notification =
+              [tell](std::string_view said, const json::object& with) {
+                tell([&](UpstreamCall& to) { to.on_notification(said, with); });
+              },
+          .on_answer =
+              [weak, number](Result<json::object> answer) {
+                if (const auto self = weak.lock()) self->on_answer(number, std::move(answer));
+              }};
 }
 
 void UpstreamSession::cancel(std::uint64_t number) {
@@ -270,6 +287,10 @@ void UpstreamSession::cancel(std::uint64_t number) {
   const Request request = std::move(found->second);
   requests_.erase(found);
   if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
+}
+
+void UpstreamSession::cancel_task(std::string_view id) {
+  if (is_open()) session_->begin("tasks/cancel", {{"taskId", id}}, {}, {});
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
@@ -297,14 +318,25 @@ std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) co
   return nullptr;
 }
 
+std::shared_ptr<UpstreamCall> UpstreamSession::call_of_task(const json::object& params) const {
+  const std::string_view task = related_task(params);
+  for (const auto& [number, request] : requests_) {
+    if (!task.empty() && request.call->task() == task) return request.call;
+  }
+  return nullptr;
+}
+
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
+  // What becomes of its tasks is for those who follow them.
+  if (method.starts_with("notifications/tasks")) return;
   if (method == "notifications/subscriptions/acknowledged") return on_listening();
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }
   // Where messages do not say which request they belong to, the newest is the likeliest.
-  const auto call = newest_call(false);
+  auto call = call_of_task(params);
+  if (call == nullptr) call = newest_call(false);
   if (call != nullptr) return call->on_notification(method, params);
   listener_->on_notification(method, params);
 }
@@ -316,7 +348,9 @@ void UpstreamSession::offer(ServerQuestion question) {
     const std::shared_ptr<UpstreamCall> call = request.call;
     return call->on_question(std::move(question));
   }
-  if (const auto call = newest_call(true)) return call->on_question(std::move(question));
+  auto call = call_of_task(question.params);
+  if (call == nullptr) call = newest_call(true);
+  if (call != nullptr) return call->on_question(std::move(question));
   if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
 }
 

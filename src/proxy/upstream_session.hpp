@@ -37,6 +37,8 @@ class UpstreamCall {
   /// Whether the client can be asked something in the course of this call.
   [[nodiscard]] virtual bool can_ask() const = 0;
   virtual void on_question(ServerQuestion question) = 0;
+  /// The server's task that it waits for; empty if it waits for none.
+  [[nodiscard]] virtual std::string_view task() const { return {}; }
   /// Nobody waits for the answer to this question any more, if it was asked of this call.
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// Called once, last.
@@ -87,10 +89,15 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool has_state() const { return has_state_; }
 
   /// Sends a request; only while the session is open. Returns a number that identifies the request.
+  /// `may_become_task`: as in RequestOptions.
   std::uint64_t begin(const std::string& method, json::object params,
-                      std::shared_ptr<UpstreamCall> call);
+                      std::shared_ptr<UpstreamCall> call, bool may_become_task = false);
+  /// Waits for the end of the server's task `id` in the same way. Only while the session is open.
+  std::uint64_t follow(const std::string& id, std::shared_ptr<UpstreamCall> call);
   /// Nobody waits for the answer any more. Tells the server.
   void cancel(std::uint64_t number);
+  /// Ends a task of the server, if the session is open.
+  void cancel_task(std::string_view id);
   void notify(std::string_view method, const json::object& params);
   /// Only for legacy servers; kept for sessions that follow. Requests that are begun later are sent
   /// when the server has answered, because over HTTP they could overtake it.
@@ -112,6 +119,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::uint64_t number;
     std::string method;
     json::object params;
+    bool may_become_task;
   };
 
   [[nodiscard]] ClientSessionOptions session_options();
@@ -121,8 +129,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void on_listening();
   void opened(const Result<void>& outcome);
   void send_level();
-  void send(std::uint64_t number, const std::string& method, json::object params);
+  std::uint64_t add(std::shared_ptr<UpstreamCall> call);
+  void send(Held request);
   void send_held();
+  RequestCallbacks callbacks_of(std::uint64_t number);
 
   void on_answer(std::uint64_t number, Result<json::object> answer);
   void on_notification(std::string_view method, const json::object& params);
@@ -130,6 +140,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void offer_waiting();
   void on_withdrawn(std::uint64_t question);
   [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(bool that_can_ask) const;
+  /// The call that waits for the task that a message belongs to; null if there is none.
+  [[nodiscard]] std::shared_ptr<UpstreamCall> call_of_task(const json::object& params) const;
 
   void heard();
   void watch();

@@ -11,7 +11,6 @@ import {
   hears_all,
   is_http_session,
   is_session,
-  is_session_throughout,
   is_stateless,
   is_v1,
   is_v2,
@@ -25,8 +24,6 @@ import * as wire from './wire.mjs';
 const kWatched = 'test://watched-resource';
 const kLogLevel = 'io.modelcontextprotocol/logLevel';
 const kSkill = 'skill://acme/refunds/SKILL.md';
-
-const has_tasks = (row) => is_v1(row) && is_session_throughout(row);
 
 export const features = [
   ['introduces itself', all, async ({ open, row }) => {
@@ -274,7 +271,7 @@ export const features = [
   }],
 
   // The v2 client does not support tasks.
-  ['tasks: to the result', has_tasks, async ({ open }) => {
+  ['tasks: to the result', is_v1, async ({ open }) => {
     const { client } = await open({
       client_options: { capabilities: kAskable },
       handlers: { 'elicitation/create': accepting({ confirm: true }) },
@@ -301,7 +298,7 @@ export const features = [
     assert.match(broken.message, /The job broke|failed/);
   }],
 
-  ['tasks: state, waiting, list and cancellation', has_tasks, async ({ open, row }) => {
+  ['tasks: state, waiting, list and cancellation', is_v1, async ({ open, row }) => {
     const { client } = await open();
     const { tasks } = client.experimental;
     const begin = async (seconds) => {
