@@ -39,6 +39,7 @@ void ForwardedCall::attach(const std::shared_ptr<PendingRequest>& call) {
   call_ = call;
   revision_ = call->context().revision;
   call_->set_producer(this);
+  pause(false);
 }
 
 void ForwardedCall::detach() {
@@ -112,8 +113,9 @@ void ForwardedCall::on_progress(const json::object& params) {
   // A task's state is the proxy's own.
   if (call_ == nullptr || !params.contains("progress")) return;
   const auto keep = call_;
-  keep->progress(number_at(params, "progress").value_or(0), number_at(params, "total"),
-                 text_at(params, "message"));
+  const bool has_room = keep->progress(number_at(params, "progress").value_or(0),
+                                       number_at(params, "total"), text_at(params, "message"));
+  if (!has_room && call_ != nullptr) pause(true);
 }
 
 void ForwardedCall::on_notification(std::string_view method, const json::object& params) {
@@ -125,7 +127,7 @@ void ForwardedCall::on_notification(std::string_view method, const json::object&
   }
   const auto keep = call_;
   json::object told(params, json::storage_ptr());
-  keep->notify(method, to_json(told));
+  if (!keep->notify(method, to_json(told)) && call_ != nullptr) pause(true);
 }
 
 bool ForwardedCall::can_ask() const {

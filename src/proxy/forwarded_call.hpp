@@ -48,7 +48,7 @@ class ForwardedCall final : public UpstreamCall,
   void on_answer(Result<json::object> answer) override;
 
   // StreamProducer
-  void on_writable() override {}
+  void on_writable() override { pause(false); }
   void on_cancel() override;
 
   /// Under which the call is parked between the rounds of `call`.
@@ -66,6 +66,8 @@ class ForwardedCall final : public UpstreamCall,
   [[nodiscard]] std::optional<LoggingLevel> wanted_level() const;
   void attach(const std::shared_ptr<PendingRequest>& call);
   void detach();
+  /// Makes the server wait while the client does not read.
+  void pause(bool is_paused) { session().pause(number_, is_paused); }
   void on_open(const Result<void>& outcome);
   /// The server's own key for a question, if it has one that is new in this call.
   std::string key_for(const ServerQuestion& question);

@@ -344,6 +344,67 @@ TEST_P(ProxyErasTest, LeavesASlowServerThatLivesAlone) {
   EXPECT_THAT(client.result_of(id), HasSubstr("at last"));
 }
 
+/// A call of a client that does not read, up to the moment at which the server has to wait.
+class UnreadCall {
+ public:
+  UnreadCall(FakeServer& server, FakeProxy& proxy, FakeClient& client)
+      : server_(&server), proxy_(&proxy) {
+    server.on_message = [this](FakeLink& link, const json::object& message) {
+      if (text_at(message, "method") != "tools/call") return;
+      asked_ = message;
+      by = &link;
+    };
+    id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    client.reads = false;
+    while (by->paused.empty() && said < 1000) say();
+    server.heard.clear();
+  }
+  void say() {
+    by->say({{"jsonrpc", "2.0"},
+             {"method", "notifications/progress"},
+             {"params",
+              {{"progressToken", asked_.at("params").at("_meta").at("progressToken")},
+               {"progress", ++said},
+               {"message", std::string(10'000, 'x')}}}});
+    proxy_->run();
+  }
+  void answer() {
+    server_->answer(*by, asked_, text_result("done"));
+    proxy_->run();
+  }
+
+  FakeLink* by = nullptr;
+  std::int64_t id = 0;
+  int said = 0;
+
+ private:
+  FakeServer* server_;
+  FakeProxy* proxy_;
+  json::object asked_;
+};
+
+TEST_P(ProxyErasTest, AServerWaitsWhileTheClientDoesNotReadAndNothingIsLost) {
+  UnreadCall call(server, proxy, client);
+  EXPECT_LT(call.said, 300) << "a stream has a MiB";
+  EXPECT_THAT(call.by->paused, SizeIs(1));
+  call.say();  // what was under way
+  client.drain();
+  proxy.run();
+  EXPECT_THAT(call.by->paused, IsEmpty());
+  EXPECT_THAT(client.heard_of("notifications/progress"), SizeIs(call.said));
+  call.answer();
+  EXPECT_THAT(client.result_of(call.id), HasSubstr("done"));
+}
+
+TEST_P(ProxyErasTest, ACallThatIsCancelledWhileItsServerWaitsLeavesNothingPaused) {
+  const UnreadCall call(server, proxy, client);
+  EXPECT_THAT(call.by->paused, SizeIs(1));
+  client.cancel(call.id);
+  proxy.run();
+  EXPECT_THAT(call.by->paused, IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ProxyErasTest,
                          ::testing::Values(Eras{Kind::session, false}, Eras{Kind::session, true},
                                            Eras{Kind::connection, false},
@@ -539,6 +600,20 @@ TEST(ProxyTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(server.clients, SizeIs(2));
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("logging/setLevel")));
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("resources/subscribe")));
+}
+
+TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
+  FakeServer server("behind", false);
+  UpstreamOptions upstream = server.upstream();
+  upstream.idle_timeout = 5s;
+  FakeProxy proxy({upstream});
+  FakeClient client(*proxy.server, Kind::connection);
+  const UnreadCall call(server, proxy, client);
+  proxy.advance(20s);
+  EXPECT_THAT(server.heard, IsEmpty());
+  client.drain();
+  proxy.advance(11s);
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("ping"))) << "now its silence counts";
 }
 
 TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {

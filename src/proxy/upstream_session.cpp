@@ -281,6 +281,13 @@ RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
               }};
 }
 
+void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end() || session_ == nullptr) return;
+  found->second.is_paused = is_paused;
+  session_->pause(found->second.number, is_paused);
+}
+
 void UpstreamSession::cancel(std::uint64_t number) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return;
@@ -390,6 +397,8 @@ void UpstreamSession::watch() {
 }
 
 void UpstreamSession::on_silence() {
+  const auto is_paused = [](const auto& each) { return each.second.is_paused; };
+  if (std::ranges::any_of(requests_, is_paused)) heard();
   if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
   if (std::exchange(is_probing_, true)) return;
   const bool is_legacy = server_.revision->era == Era::legacy;

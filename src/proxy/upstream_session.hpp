@@ -94,6 +94,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
                       std::shared_ptr<UpstreamCall> call, bool may_become_task = false);
   /// Waits for the end of the server's task `id` in the same way. Only while the session is open.
   std::uint64_t follow(const std::string& id, std::shared_ptr<UpstreamCall> call);
+  /// As ClientSession::pause(). The server's silence does not count meanwhile.
+  void pause(std::uint64_t number, bool is_paused);
   /// Nobody waits for the answer any more. Tells the server.
   void cancel(std::uint64_t number);
   /// Ends a task of the server, if the session is open.
@@ -114,6 +116,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   struct Request {
     ClientSession::Number number = 0;  // 0: it is held
     std::shared_ptr<UpstreamCall> call;
+    bool is_paused = false;
   };
   struct Held {
     std::uint64_t number;

@@ -223,17 +223,23 @@ void ClientConnection::pump() {
   if (!closed_ && io_ && !flush()) return;
 }
 
+void ClientConnection::pump_later() {
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_ && self->io_) self->pump();
+  });
+}
+
+void ClientConnection::pause(bool is_paused) {
+  // Whatever has come meanwhile is not reported again.
+  if (std::exchange(is_paused_, is_paused) && !is_paused) pump_later();
+}
+
 void ClientConnection::read() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
   std::size_t total = 0;
-  while (!closed_ && !input_ended_) {
-    if (total >= kReadPerTurn) {
-      // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
-      loop_->post([self = shared_from_this()] {
-        if (!self->closed_) self->pump();
-      });
-      return;
-    }
+  while (!closed_ && !input_ended_ && !(is_paused_ && established_)) {
+    // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
+    if (total >= kReadPerTurn) return pump_later();
     const IoResult result = io_->read({buffer.get(), kReadSize});
     switch (result.status) {
       case IoStatus::ok:

@@ -111,6 +111,8 @@ class HttpClient {
       return *this;
     }
     void drop();
+    /// Reads nothing more of the reply while it is paused. Some of it may still be passed on.
+    void pause(bool is_paused);
 
    private:
     friend class HttpClient;
