@@ -286,8 +286,10 @@ void ForwardedCall::deliver(Result<json::object> answer) {
     return call->fail(needs_task ? tasks_extension_missing()
                                  : error_for(*revision_, method_, std::move(answer.error())));
   }
+  Upstream& upstream = session().upstream();
+  upstream.learn(method_, *answer);
   offer_tasks(*revision_, server, method_, *answer);
-  add_prefix(session().upstream().options().prefix, method_, *answer);
+  add_prefix(upstream.options().prefix, method_, *answer);
   make_result_for(*revision_, method_, server.about, *answer);
   const json::value* const is_error = answer->if_contains("isError");
   call->answer_with_result(to_json(*answer), is_error != nullptr && *is_error == true);

@@ -106,6 +106,7 @@ void Gathering::answered(std::size_t index, Result<json::object> answer) {
   parts_[index].number = 0;
   if (answer) {
     const UpstreamSession& session = client_->part(index);
+    session.upstream().learn(method_, *answer);
     offer_tasks(*call_->context().revision, session.server(), method_, *answer);
     add_prefix(session.upstream().options().prefix, method_, *answer);
   }

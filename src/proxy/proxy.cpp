@@ -219,6 +219,10 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   json::object params(message.params, json::storage_ptr());
   const Result<std::size_t> index = route(method, params, revision);
   if (!index) return std::unexpected(index.error());
+  if (method == "tools/call" && message.headers != nullptr) {
+    Result<void> agrees = upstreams_[*index]->check(params, *message.headers);
+    if (!agrees) return agrees;
+  }
   if (method == "resources/subscribe" || method == "resources/unsubscribe") {
     return subscribe(message, std::move(client), *index, std::move(params), call);
   }

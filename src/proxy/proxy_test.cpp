@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "protocol/error_codes.hpp"
 #include "proxy/gathering.hpp"
 #include "proxy/proxy_test_support.hpp"
 
@@ -614,6 +615,36 @@ TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
   client.drain();
   proxy.advance(11s);
   EXPECT_THAT(server.heard, ElementsAre(HasSubstr("ping"))) << "now its silence counts";
+}
+
+/// The fields of a request over HTTP.
+struct Fields final : HeaderSource {
+  [[nodiscard]] Field find(std::string_view name) const override {
+    return name == "Mcp-Param-Region" ? Field{.value = "north", .count = 1} : Field{};
+  }
+};
+
+TEST(ProxyTest, HeaderFieldsMustAgreeWithTheArgumentsOfAToolThatHasBeenListed) {
+  FakeServer server("behind", true);
+  Upstream upstream(server.upstream());
+  const Fields fields;
+  MirroredHeaders headers;
+  headers.all = &fields;
+  const auto code = [&](json::object arguments) {
+    const auto checked =
+        upstream.check({{"name", "tool"}, {"arguments", std::move(arguments)}}, headers);
+    return checked ? 0 : checked.error().code;
+  };
+  EXPECT_EQ(code({{"region", "south"}}), 0) << "it is not known";
+  const json::object region{{"type", "string"}, {"x-mcp-header", "Region"}};
+  const json::object schema{{"type", "object"}, {"properties", {{"region", region}}}};
+  const json::object tool{{"name", "tool"}, {"inputSchema", schema}};
+  upstream.learn("tools/list", {{"tools", json::array{tool}}});
+  EXPECT_EQ(code({{"region", "north"}}), 0);
+  EXPECT_EQ(code({{"region", "south"}}), kHeaderMismatch);
+  EXPECT_EQ(code({}), kHeaderMismatch);
+  upstream.learn("tools/list", {{"tools", {{{"name", "tool"}, {"inputSchema", json::object()}}}}});
+  EXPECT_EQ(code({{"region", "south"}}), 0) << "it has changed";
 }
 
 TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {

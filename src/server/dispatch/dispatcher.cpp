@@ -217,7 +217,9 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
                      if (!offered) return offered;
                    }
                    return definition().forwarder->forward(
-                       {message.method, params_of(message), session, *changes_}, call);
+                       {message.method, params_of(message), session, *changes_,
+                        revision.routing_headers ? headers : nullptr},
+                       call);
                  });
   }
   if (message.method == "tools/call") {

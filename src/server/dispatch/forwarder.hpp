@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "json/json.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/dispatch/listen.hpp"
 #include "server/notifications/change_notifier.hpp"
@@ -18,6 +19,8 @@ struct ForwardedMessage {
   const json::object& params;        // valid during the call
   std::shared_ptr<Session> session;  // of the client; or null
   ChangeNotifier& changes;           // reaches the client of the session; outlives the loop's work
+  /// What the header fields mirror, if the message has to agree with them; valid during the call.
+  const MirroredHeaders* headers = nullptr;
 };
 
 /// Answers requests elsewhere, as a proxy does. It gets every request but pings and the methods of

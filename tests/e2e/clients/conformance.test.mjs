@@ -49,12 +49,10 @@ function run(suite, ...args) {
   });
 }
 
-// A proxy does not know which parameters of a tool are mirrored in header fields (docs/proxy.md).
-const kNotByProxy = /^http-custom-header-server-validation$/;
 // One wants a certain key of a question; a server of 2025-11-25 gives its questions none. The other wants
 // to be asked before there is a task; there, the client decides at once.
 const kNotFromLegacy =
-  /^(http-custom-header-|input-required-result-basic-elicitation$|tasks-mrtr-composition$)/;
+  /^(input-required-result-basic-elicitation|tasks-mrtr-composition)$/;
 
 // The number of passed checks per scenario, from the summary. One check of ignore-extra-params is a
 // warning: its client answers a question that it was not asked, without a requestState, and is then
@@ -96,7 +94,7 @@ describe('the conformance suites', () => {
           ...['--requirements', name],
         );
         const wanted = golden[`${name} by proxy`];
-        const exempt = revision === name ? kNotByProxy : kNotFromLegacy;
+        const exempt = revision === name ? /^$/ : kNotFromLegacy;
         const expected = Object.entries(wanted).filter(([scenario]) => !exempt.test(scenario));
         assert.deepEqual(passed(output, exempt), Object.fromEntries(expected));
       }
