@@ -259,8 +259,16 @@ void ForwardedCall::take(Result<json::object> answer) {
   } else if (task_.empty()) {
     deliver(std::move(answer));
   } else {
-    number_ = session().follow(task_, shared_from_this());
+    // The answer may have waited for the client's next round, and the session may be over by now.
+    session().when_open(
+        [self = shared_from_this()](const Result<void>& outcome) { self->follow(outcome); });
   }
+}
+
+void ForwardedCall::follow(const Result<void>& outcome) {
+  if (call_ == nullptr) return;  // cancelled
+  if (!outcome) return deliver(std::unexpected(outcome.error()));
+  number_ = session().follow(task_, shared_from_this());
 }
 
 bool ForwardedCall::begin_task() {

@@ -79,6 +79,8 @@ class ForwardedCall final : public UpstreamCall,
   void take(Result<json::object> answer);
   /// From now on `call_` is the task's. Returns false if there can be none; then it is over.
   bool begin_task();
+  /// Waits for the end of the server's task.
+  void follow(const Result<void>& outcome);
   void deliver(Result<json::object> answer);
 
   std::shared_ptr<ProxyClient> client_;
