@@ -54,7 +54,8 @@ export const direct_rows = clients.map((row) => ({
 
 // Makes a test of every feature for every row that has it. A feature is [name, predicate of rows,
 // test]. The test gets the row and open(settings), which connects as connect_over() does. With
-// `hears`, changes reach the client from the moment open() resolves. Each test has a place of its own.
+// `hears`, changes reach the client from the moment open() resolves. Each test has a place of its own, but
+// proxies may share the server behind them.
 export function test_features(rows, features) {
   for (const row of rows) {
     describe(row.title, { concurrency: 3 }, () => {
