@@ -9,6 +9,7 @@
 #include "proxy/names.hpp"
 #include "proxy/translation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/tasks/task_service.hpp"
 
 namespace sluice {
 namespace {
@@ -36,7 +37,9 @@ std::string ForwardedCall::key_of(PendingRequest& call) {
 
 void ForwardedCall::attach(const std::shared_ptr<PendingRequest>& call) {
   call_ = call;
+  revision_ = call->context().revision;
   call_->set_producer(this);
+  pause(false);
 }
 
 void ForwardedCall::detach() {
@@ -65,14 +68,27 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
   if (!outcome) return deliver(std::unexpected(outcome.error()));
   const std::optional<LoggingLevel> level = wanted_level();
   if (level && !has_session_) client_->set_level(index_, *level);
-  const Revision& revision = *session().server().revision;
-  number_ = session().begin(method_, params_for(revision, std::exchange(params_, {}), level),
-                            shared_from_this());
+  const ServerDescription& server = session().server();
+  params_ = params_for(*server.revision, std::exchange(params_, {}), level);
+  wants_task_ = call_->may_become_task() && makes_tasks(server);
+  // A client that leaves it to the server asks for tasks where the server leaves it to the client.
+  if (wants_task_ && server.revision->tasks == TaskModel::requested) {
+    json::object asking = params_;
+    if (!asking.contains("task")) asking["task"] = json::object();
+    return send(std::move(asking));
+  }
+  send(std::exchange(params_, {}));
+}
+
+void ForwardedCall::send(json::object params) {
+  const bool is_task = wants_task_ && session().server().revision->tasks == TaskModel::requested;
+  if (method_ == "tools/call" && !is_task) params.erase("task");
+  number_ = session().begin(method_, std::move(params), shared_from_this(), wants_task_);
 }
 
 void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {
   attach(call);
-  if (answer_) return deliver(*std::exchange(answer_, std::nullopt));
+  if (answer_) return take(*std::exchange(answer_, std::nullopt));
   ask_all();
 }
 
@@ -81,6 +97,7 @@ void ForwardedCall::give_up() {
   detach();
   questions_.clear();
   if (number_ != 0) session().cancel(std::exchange(number_, 0));
+  if (!task_.empty()) session().cancel_task(task_);
 }
 
 void ForwardedCall::on_cancel() {
@@ -93,10 +110,12 @@ void ForwardedCall::on_cancel() {
 // --- before the answer --------------------------------------------------------------------------
 
 void ForwardedCall::on_progress(const json::object& params) {
-  if (call_ == nullptr) return;
+  // A task's state is the proxy's own.
+  if (call_ == nullptr || !params.contains("progress")) return;
   const auto keep = call_;
-  keep->progress(number_at(params, "progress").value_or(0), number_at(params, "total"),
-                 text_at(params, "message"));
+  const bool has_room = keep->progress(number_at(params, "progress").value_or(0),
+                                       number_at(params, "total"), text_at(params, "message"));
+  if (!has_room && call_ != nullptr) pause(true);
 }
 
 void ForwardedCall::on_notification(std::string_view method, const json::object& params) {
@@ -108,11 +127,11 @@ void ForwardedCall::on_notification(std::string_view method, const json::object&
   }
   const auto keep = call_;
   json::object told(params, json::storage_ptr());
-  keep->notify(method, to_json(told));
+  if (!keep->notify(method, to_json(told)) && call_ != nullptr) pause(true);
 }
 
 bool ForwardedCall::can_ask() const {
-  return has_session_ || may_require_input(method_);
+  return has_session_ || !task_.empty() || may_require_input(method_);
 }
 
 std::string ForwardedCall::key_for(const ServerQuestion& question) {
@@ -127,12 +146,13 @@ std::string ForwardedCall::key_for(const ServerQuestion& question) {
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
+  json::object params = question_for(*revision_, question.method, std::move(question.params));
   questions_.emplace(number, Question{.request = {.key = key_for(question),
                                                   .method = std::move(question.method),
-                                                  .params = std::move(question.params)},
+                                                  .params = std::move(params)},
                                       .answer = std::move(question.answer),
                                       .withdraw = {}});
-  if (has_session_) return ask_one(number);
+  if (has_session_ || !task_.empty()) return ask_one(number);
   // All questions of one turn are asked in one round.
   if (std::exchange(asks_later_, true)) return;
   client_->loop().post([weak = weak_from_this()] {
@@ -216,22 +236,71 @@ void ForwardedCall::on_answer(Result<json::object> answer) {
   if (call_ == nullptr) {
     answer_ = std::move(answer);
   } else {
-    deliver(std::move(answer));
+    take(std::move(answer));
   }
+}
+
+void ForwardedCall::take(Result<json::object> answer) {
+  // The task of it has ended, or there was to be none.
+  if (!std::exchange(wants_task_, false)) return deliver(std::move(answer));
+  const Revision& theirs = *session().server().revision;
+  const bool is_left_to_server = revision_->tasks == TaskModel::extension;
+  if (!answer) {
+    const bool may_not = is_left_to_server && theirs.tasks == TaskModel::requested &&
+                         answer.error().code == kMethodNotFound;
+    return may_not && session().is_open() ? send(std::exchange(params_, {}))
+                                          : deliver(std::move(answer));
+  }
+  params_ = {};
+  task_ = created_task(theirs, *answer);
+  if (task_.empty() && is_left_to_server) return deliver(std::move(answer));
+  if (!begin_task()) {
+    if (!task_.empty()) session().cancel_task(task_);
+  } else if (task_.empty()) {
+    deliver(std::move(answer));
+  } else {
+    // The answer may have waited for the client's next round, and the session may be over by now.
+    session().when_open(
+        [self = shared_from_this()](const Result<void>& outcome) { self->follow(outcome); });
+  }
+}
+
+void ForwardedCall::follow(const Result<void>& outcome) {
+  if (call_ == nullptr) return;  // cancelled
+  if (!outcome) return deliver(std::unexpected(outcome.error()));
+  number_ = session().follow(task_, shared_from_this());
+}
+
+bool ForwardedCall::begin_task() {
+  const std::shared_ptr<PendingRequest> call = call_;
+  detach();
+  const Result<std::shared_ptr<PendingRequest>> task = call->begin_task();
+  if (!task) {
+    call->fail(task.error());
+  } else {
+    attach(*task);
+  }
+  return task.has_value();
 }
 
 void ForwardedCall::deliver(Result<json::object> answer) {
   const std::shared_ptr<PendingRequest> call = call_;
   detach();
-  const Revision& revision = *call->context().revision;
+  const ServerDescription& server = session().server();
   if (!answer) {
-    return call->fail(error_for(revision, method_, std::move(answer.error())));
+    const bool needs_task = method_ == "tools/call" && answer.error().code == kMethodNotFound &&
+                            revision_->tasks == TaskModel::extension &&
+                            !call->context().capabilities.tasks && makes_tasks(server);
+    return call->fail(needs_task ? tasks_extension_missing()
+                                 : error_for(*revision_, method_, std::move(answer.error())));
   }
-  add_prefix(session().upstream().options().prefix, method_, *answer);
-  make_result_for(revision, method_, session().server().about, *answer);
-  std::string response;
-  append_result(response, call->id(), to_json(*answer));
-  call->answer_with(std::move(response));
+  Upstream& upstream = session().upstream();
+  upstream.learn(method_, *answer);
+  offer_tasks(*revision_, server, method_, *answer);
+  add_prefix(upstream.options().prefix, method_, *answer);
+  make_result_for(*revision_, method_, server.about, *answer);
+  const json::value* const is_error = answer->if_contains("isError");
+  call->answer_with_result(to_json(*answer), is_error != nullptr && *is_error == true);
 }
 
 }  // namespace sluice

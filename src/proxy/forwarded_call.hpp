@@ -42,12 +42,13 @@ class ForwardedCall final : public UpstreamCall,
   void on_progress(const json::object& params) override;
   void on_notification(std::string_view method, const json::object& params) override;
   [[nodiscard]] bool can_ask() const override;
+  [[nodiscard]] std::string_view task() const override { return task_; }
   void on_question(ServerQuestion question) override;
   void on_withdrawn(std::uint64_t question) override;
   void on_answer(Result<json::object> answer) override;
 
   // StreamProducer
-  void on_writable() override {}
+  void on_writable() override { pause(false); }
   void on_cancel() override;
 
   /// Under which the call is parked between the rounds of `call`.
@@ -65,12 +66,21 @@ class ForwardedCall final : public UpstreamCall,
   [[nodiscard]] std::optional<LoggingLevel> wanted_level() const;
   void attach(const std::shared_ptr<PendingRequest>& call);
   void detach();
+  /// Makes the server wait while the client does not read.
+  void pause(bool is_paused) { session().pause(number_, is_paused); }
   void on_open(const Result<void>& outcome);
   /// The server's own key for a question, if it has one that is new in this call.
   std::string key_for(const ServerQuestion& question);
   void ask_one(std::uint64_t number);
   void ask_all();
   void on_said(std::uint64_t number, Result<json::value> said);
+  void send(json::object params);
+  /// What the server has answered: delivers it, or begins a task.
+  void take(Result<json::object> answer);
+  /// From now on `call_` is the task's. Returns false if there can be none; then it is over.
+  bool begin_task();
+  /// Waits for the end of the server's task.
+  void follow(const Result<void>& outcome);
   void deliver(Result<json::object> answer);
 
   std::shared_ptr<ProxyClient> client_;
@@ -78,9 +88,12 @@ class ForwardedCall final : public UpstreamCall,
   std::string method_;
   ParkedCalls* parked_;
   std::shared_ptr<PendingRequest> call_;  // null between rounds, and at the end
+  const Revision* revision_ = nullptr;    // of the client, once there is a call
   std::weak_ptr<Session> client_session_;
   bool has_session_ = false;
-  json::object params_;       // until it is sent
+  json::object params_;       // as long as they may have to be sent
+  bool wants_task_ = false;   // the server may make a task of it
+  std::string task_;          // the server's; empty: it has made none
   std::uint64_t number_ = 0;  // of the request to the server; 0: it is not sent
   std::map<std::uint64_t, Question> questions_;
   std::set<std::string, std::less<>> keys_;  // of the server, so far

@@ -103,9 +103,13 @@ void Gathering::on_open(std::size_t index, const Result<void>& outcome) {
 }
 
 void Gathering::answered(std::size_t index, Result<json::object> answer) {
+  if (call_ == nullptr) return;
   parts_[index].number = 0;
   if (answer) {
-    add_prefix(client_->part(index).upstream().options().prefix, method_, *answer);
+    const UpstreamSession& session = client_->part(index);
+    session.upstream().learn(method_, *answer);
+    offer_tasks(*call_->context().revision, session.server(), method_, *answer);
+    add_prefix(session.upstream().options().prefix, method_, *answer);
   }
   parts_[index].answer = std::move(answer);
   proceed();
@@ -149,9 +153,7 @@ void Gathering::finish() {
   const auto call = std::exchange(call_, nullptr);
   call->set_producer(nullptr);
   if (answers.empty() && first) return call->fail(*first);
-  std::string response;
-  append_result(response, call->id(), to_json(merge_(std::move(answers))));
-  call->answer_with(std::move(response));
+  call->answer_with_result(to_json(merge_(std::move(answers))));
 }
 
 void Gathering::on_cancel() {

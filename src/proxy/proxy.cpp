@@ -96,9 +96,7 @@ json::object description_for(const Revision& revision, const json::object& about
 
 void answer(PendingRequest& call, json::object result) {
   make_result_for(*call.context().revision, {}, own_about(), result);
-  std::string response;
-  append_result(response, call.id(), to_json(result));
-  call.answer_with(std::move(response));
+  call.answer_with_result(to_json(result));
 }
 
 std::unexpected<Error> unknown(std::string_view method, const json::object& params,
@@ -218,7 +216,10 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   begin_on(call->executor());
   const Revision& revision = *call->context().revision;
   const std::string method(message.method);
-  if (!has_method(revision, method)) return unknown({}, {}, revision);
+  // The server in front has the tasks of its clients; those of the servers are nobody else's.
+  if (!has_method(revision, method) || method.starts_with("tasks/")) {
+    return fail(kMethodNotFound, "Method not found: " + method);
+  }
   if (revision.era == Era::modern && message.params.contains("requestState")) {
     const auto parked = parked_->take(ForwardedCall::key_of(*call));
     if (parked == nullptr) {
@@ -247,6 +248,10 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   json::object params(message.params, json::storage_ptr());
   const Result<std::size_t> index = route(method, params, revision);
   if (!index) return std::unexpected(index.error());
+  if (method == "tools/call" && message.headers != nullptr) {
+    Result<void> agrees = upstreams_[*index]->check(params, *message.headers);
+    if (!agrees) return agrees;
+  }
   if (method == "resources/subscribe" || method == "resources/unsubscribe") {
     return subscribe(message, std::move(client), *index, std::move(params), call);
   }
@@ -268,10 +273,16 @@ Result<std::size_t> Proxy::route(std::string_view method, json::object& params,
 void Proxy::describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
                      const std::shared_ptr<PendingRequest>& call) {
   if (message.session != nullptr) client->serve(message.session, message.changes);
-  const auto merge = [&revision = *call->context().revision,
-                      is_one = upstreams_.size() == 1](const std::vector<PartAnswer>& answers) {
-    return is_one ? description_for(revision, answers.front().answer, answers.front().answer)
-                  : description_for(revision, merge_descriptions(answers), own_about());
+  const auto merge = [&revision = *call->context().revision, client,
+                      lists = call->principal().isolated](const std::vector<PartAnswer>& answers) {
+    json::object description =
+        client->size() == 1
+            ? description_for(revision, answers.front().answer, answers.front().answer)
+            : description_for(revision, merge_descriptions(answers), own_about());
+    if (client->makes_tasks()) {
+      add_tasks(revision, lists, description["capabilities"].as_object());
+    }
+    return description;
   };
   std::make_shared<Gathering>(std::move(client), call, std::string(message.method), merge)
       ->describe();
@@ -350,7 +361,8 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
 std::shared_ptr<void> Proxy::listen(const SubscriptionFilter& filter,
                                     const std::shared_ptr<PendingRequest>& call,
                                     std::weak_ptr<ChangeListener> listener) {
-  if (is_closed_ || call->params() == nullptr) return nullptr;
+  const bool hears = filter.tools || filter.prompts || filter.resources || !filter.uris.empty();
+  if (is_closed_ || !hears || call->params() == nullptr) return nullptr;
   begin_on(call->executor());
   auto client = client_of(nullptr, *call->params(), *call);
   if (!client) return nullptr;

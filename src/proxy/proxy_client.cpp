@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "proxy/names.hpp"
+#include "proxy/translation.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -115,7 +117,7 @@ struct ProxyClient::Part final : UpstreamListener {
       (*answer)(fail(kInvalidRequest, "The client that was asked has gone"));
     }
   }
-  void on_listening() override { client->catch_up(*this); }
+  void on_listening(bool is_late) override { client->catch_up(*this, is_late); }
   void on_renewed() override { client->lists_changed(); }
 
   ProxyClient* client;
@@ -142,6 +144,12 @@ UpstreamSession& ProxyClient::part(std::size_t index) const {
 
 bool ProxyClient::has_state() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->session->has_state(); });
+}
+
+bool ProxyClient::makes_tasks() const {
+  return std::ranges::any_of(parts_, [](const auto& part) {
+    return part->session->is_open() && sluice::makes_tasks(part->session->server());
+  });
 }
 
 void ProxyClient::serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes) {
@@ -198,10 +206,7 @@ void ProxyClient::want() {
 }
 
 void ProxyClient::tell(const Change& change) {
-  for (const auto& session : sessions()) {
-    if (!session->wants(change)) continue;
-    say(session, std::string(method_of(change)) + change.subject, message_of(change));
-  }
+  tell_sessions(change);
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();
     if (listener != nullptr && listener->wants(change)) listener->tell(change);
@@ -212,7 +217,19 @@ void ProxyClient::lists_changed() {
   for (const auto kind : kKindsOfLists) tell({.kind = kind});
 }
 
-void ProxyClient::catch_up(const Part& part) {
+void ProxyClient::catch_up(const Part& part, bool is_late) {
+  if (is_late) {
+    for (const auto kind : kKindsOfLists) tell_sessions({.kind = kind});
+    std::set<std::string> uris;
+    for (const auto& session : sessions()) {
+      for (const std::string& uri : session->subscriptions()) {
+        if (part.own_uri(uri)) uris.insert(uri);
+      }
+    }
+    for (const std::string& uri : uris) {
+      tell_sessions({.kind = Change::Kind::resource, .subject = uri});
+    }
+  }
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();
     if (listener == nullptr) continue;
@@ -223,6 +240,13 @@ void ProxyClient::catch_up(const Part& part) {
     for (const std::string& uri : each.filter.uris) {
       if (part.own_uri(uri)) tell_it({.kind = Change::Kind::resource, .subject = uri});
     }
+  }
+}
+
+void ProxyClient::tell_sessions(const Change& change) {
+  for (const auto& session : sessions()) {
+    if (!session->wants(change)) continue;
+    say(session, std::string(method_of(change)) + change.subject, message_of(change));
   }
 }
 

@@ -35,6 +35,8 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   [[nodiscard]] UpstreamSession& part(std::size_t index) const;
   /// Whether a server may keep something for this client.
   [[nodiscard]] bool has_state() const;
+  /// Whether calls of a server that was reached can become tasks.
+  [[nodiscard]] bool makes_tasks() const;
 
   /// A client has `session`, and hears of changes there as long as the session lives.
   void serve(const std::shared_ptr<Session>& session, ChangeNotifier& changes);
@@ -66,9 +68,11 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   };
 
   void tell(const Change& change);
+  void tell_sessions(const Change& change);
   /// Tells those who listen of everything that may have changed since they began, because their
-  /// subscriptions were acknowledged before the server knew of them.
-  void catch_up(const Part& part);
+  /// subscriptions were acknowledged before the server knew of them. `is_late`: also the clients of
+  /// the sessions, which may have changed something by themselves.
+  void catch_up(const Part& part, bool is_late);
   void say(const std::shared_ptr<Session>& session, const std::string& state_of,
            std::string message);
   /// Those that live, the oldest first.

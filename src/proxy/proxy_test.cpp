@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "protocol/error_codes.hpp"
 #include "proxy/gathering.hpp"
 #include "proxy/proxy_test_support.hpp"
 
@@ -344,6 +345,67 @@ TEST_P(ProxyErasTest, LeavesASlowServerThatLivesAlone) {
   EXPECT_THAT(client.result_of(id), HasSubstr("at last"));
 }
 
+/// A call of a client that does not read, up to the moment at which the server has to wait.
+class UnreadCall {
+ public:
+  UnreadCall(FakeServer& server, FakeProxy& proxy, FakeClient& client)
+      : server_(&server), proxy_(&proxy) {
+    server.on_message = [this](FakeLink& link, const json::object& message) {
+      if (text_at(message, "method") != "tools/call") return;
+      asked_ = message;
+      by = &link;
+    };
+    id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    client.reads = false;
+    while (by->paused.empty() && said < 1000) say();
+    server.heard.clear();
+  }
+  void say() {
+    by->say({{"jsonrpc", "2.0"},
+             {"method", "notifications/progress"},
+             {"params",
+              {{"progressToken", asked_.at("params").at("_meta").at("progressToken")},
+               {"progress", ++said},
+               {"message", std::string(10'000, 'x')}}}});
+    proxy_->run();
+  }
+  void answer() {
+    server_->answer(*by, asked_, text_result("done"));
+    proxy_->run();
+  }
+
+  FakeLink* by = nullptr;
+  std::int64_t id = 0;
+  int said = 0;
+
+ private:
+  FakeServer* server_;
+  FakeProxy* proxy_;
+  json::object asked_;
+};
+
+TEST_P(ProxyErasTest, AServerWaitsWhileTheClientDoesNotReadAndNothingIsLost) {
+  UnreadCall call(server, proxy, client);
+  EXPECT_LT(call.said, 300) << "a stream has a MiB";
+  EXPECT_THAT(call.by->paused, SizeIs(1));
+  call.say();  // what was under way
+  client.drain();
+  proxy.run();
+  EXPECT_THAT(call.by->paused, IsEmpty());
+  EXPECT_THAT(client.heard_of("notifications/progress"), SizeIs(call.said));
+  call.answer();
+  EXPECT_THAT(client.result_of(call.id), HasSubstr("done"));
+}
+
+TEST_P(ProxyErasTest, ACallThatIsCancelledWhileItsServerWaitsLeavesNothingPaused) {
+  const UnreadCall call(server, proxy, client);
+  EXPECT_THAT(call.by->paused, SizeIs(1));
+  client.cancel(call.id);
+  proxy.run();
+  EXPECT_THAT(call.by->paused, IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ProxyErasTest,
                          ::testing::Values(Eras{Kind::session, false}, Eras{Kind::session, true},
                                            Eras{Kind::connection, false},
@@ -539,6 +601,112 @@ TEST(ProxyTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(server.clients, SizeIs(2));
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("logging/setLevel")));
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("resources/subscribe")));
+}
+
+TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
+  FakeServer server("behind", false);
+  UpstreamOptions upstream = server.upstream();
+  upstream.idle_timeout = 5s;
+  FakeProxy proxy({upstream});
+  FakeClient client(*proxy.server, Kind::connection);
+  const UnreadCall call(server, proxy, client);
+  proxy.advance(20s);
+  EXPECT_THAT(server.heard, IsEmpty());
+  client.drain();
+  proxy.advance(11s);
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("ping"))) << "now its silence counts";
+}
+
+/// The fields of a request over HTTP.
+struct Fields final : HeaderSource {
+  [[nodiscard]] Field find(std::string_view name) const override {
+    return name == "Mcp-Param-Region" ? Field{.value = "north", .count = 1} : Field{};
+  }
+};
+
+TEST(ProxyTest, HeaderFieldsMustAgreeWithTheArgumentsOfAToolThatHasBeenListed) {
+  FakeServer server("behind", true);
+  Upstream upstream(server.upstream());
+  const Fields fields;
+  MirroredHeaders headers;
+  headers.all = &fields;
+  const auto code = [&](json::object arguments) {
+    const auto checked =
+        upstream.check({{"name", "tool"}, {"arguments", std::move(arguments)}}, headers);
+    return checked ? 0 : checked.error().code;
+  };
+  EXPECT_EQ(code({{"region", "south"}}), 0) << "it is not known";
+  const json::object region{{"type", "string"}, {"x-mcp-header", "Region"}};
+  const json::object schema{{"type", "object"}, {"properties", {{"region", region}}}};
+  const json::object tool{{"name", "tool"}, {"inputSchema", schema}};
+  upstream.learn("tools/list", {{"tools", json::array{tool}}});
+  EXPECT_EQ(code({{"region", "north"}}), 0);
+  EXPECT_EQ(code({{"region", "south"}}), kHeaderMismatch);
+  EXPECT_EQ(code({}), kHeaderMismatch);
+  upstream.learn("tools/list", {{"tools", {{{"name", "tool"}, {"inputSchema", json::object()}}}}});
+  EXPECT_EQ(code({{"region", "south"}}), 0) << "it has changed";
+}
+
+TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {
+  FakeServer server("behind", false);
+  std::optional<json::object> level;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      level = message;
+    } else {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const json::object meta{{"io.modelcontextprotocol/logLevel", "info"}};
+  const auto first = client.request("tools/call", {{"name", "tool"}}, meta);
+  const auto dropped = client.request("tools/call", {{"name", "tool"}}, meta);
+  proxy.run();
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel")));
+  client.cancel(dropped);
+  proxy.run();
+  server.answer(*server.links.front(), *level, json::object());
+  proxy.run();
+  EXPECT_EQ(client.result_of(first).contains("resultType"), true);
+  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel"), HasSubstr("tools/call")));
+  // The server knows the level by now.
+  client.request("tools/call", {{"name", "tool"}}, meta);
+  proxy.run();
+  EXPECT_THAT(server.heard, SizeIs(3));
+}
+
+TEST(ProxyTest, AServerThatSaysNothingOfTheLevelHoldsRequestsOnlyForAWhile) {
+  FakeServer server("behind", false);
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "tools/call") server.answer(link, message, json::object());
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto id = client.request("tools/call", {{"name", "tool"}},
+                                 {{"io.modelcontextprotocol/logLevel", "info"}});
+  proxy.run();
+  EXPECT_EQ(client.answer_to(id), nullptr);
+  proxy.advance(30s);
+  EXPECT_NE(client.answer_to(id), nullptr);
+}
+
+TEST(ProxyTest, ASessionHearsOfWhatMayHaveChangedBeforeItsServerCouldTell) {
+  FakeServer server("behind", false);
+  answer_calls(server);
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  const std::string changed = "notifications/tools/list_changed";
+  server.links.front()->begin_listening();
+  proxy.run();
+  EXPECT_THAT(client.heard_of(changed), IsEmpty());
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.links.front()->begin_listening();
+  proxy.run();
+  EXPECT_THAT(client.heard_of(changed), SizeIs(1));
 }
 
 TEST(ProxyTest, ACallWhoseClientDoesNotComeBackIsGivenUp) {

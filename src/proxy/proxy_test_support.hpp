@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,13 @@ class FakeLink final : public ServerLink {
   void open(Owner& owner) override { owner_ = &owner; }
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
+  void pause(const RequestId& id, bool is_paused) override {
+    if (is_paused) {
+      paused.insert(id);
+    } else {
+      paused.erase(id);
+    }
+  }
   bool reopen() override { return true; }
 
   /// Sends the proxy a message now.
@@ -45,6 +53,9 @@ class FakeLink final : public ServerLink {
       owner->on_lost({kLostConnection, "it has died", {}});
     }
   }
+  void begin_listening() {
+    if (owner_ != nullptr) owner_->on_listening();
+  }
   void forget_session(const RequestId& id) {
     if (owner_ != nullptr) owner_->on_session_over(id);
   }
@@ -53,6 +64,8 @@ class FakeLink final : public ServerLink {
     done();
   }
   [[nodiscard]] std::size_t number() const { return number_; }
+
+  std::set<RequestId> paused;
 
  private:
   FakeServer* server_;
@@ -202,6 +215,11 @@ class FakeClient final : public Caller {
       channel->leave(DisconnectReason::cancelled);
     }
   }
+  /// Reads again after `reads` was false.
+  void drain() {
+    reads = true;
+    for (const auto& [id, channel] : std::map(channels_)) channel->drained();
+  }
   void send(const json::object& message) {
     const std::string text = to_json(message);
     std::string out;
@@ -253,8 +271,11 @@ class FakeClient final : public Caller {
   Result<std::shared_ptr<Session>> begin_session(const Revision& revision,
                                                  const ClientDescription& client) override {
     session_ = std::make_shared<Session>("", principal_.id, revision, client);
-    session_->set_outlet(server_->loop(),
-                         [this](const std::string&, const std::string& message) { hear(message); });
+    // The session may outlive its client, for its tasks.
+    session_->set_outlet(server_->loop(), [this, alive = std::weak_ptr(alive_)](
+                                              const std::string&, const std::string& message) {
+      if (!alive.expired()) hear(message);
+    });
     return session_;
   }
   std::shared_ptr<SessionStorage> storage() override { return storage_; }
@@ -265,6 +286,7 @@ class FakeClient final : public Caller {
   std::string name = "client";
   json::object capabilities = {{"elicitation", {{"form", json::object()}}}};
   std::vector<json::object> heard;
+  bool reads = true;
   std::function<void(const json::object& message)> on_heard;
 
  private:
@@ -281,7 +303,7 @@ class FakeClient final : public Caller {
         if (end > 0) client_->hear(block.substr(0, end));
         block.remove_prefix(std::min(end + 1, block.size()));
       }
-      return true;
+      return client_ == nullptr || client_->reads;
     }
     bool write(const Bytes& block) override { return write(block.view()); }
     void finish() override { done(); }
@@ -291,7 +313,10 @@ class FakeClient final : public Caller {
     void on_close(CloseTask task) override {
       const CloseTask old = std::exchange(close_, std::move(task));
     }
-    void on_drain(Executor::Task /*task*/) override {}
+    void on_drain(Executor::Task task) override { drain_ = std::move(task); }
+    void drained() {
+      if (drain_) drain_();
+    }
     std::unique_ptr<Session::Call> give_entry() override { return std::move(entry); }
     void leave(DisconnectReason why) {
       client_ = nullptr;
@@ -308,6 +333,7 @@ class FakeClient final : public Caller {
     FakeClient* client_;
     RequestId id_;
     CloseTask close_;
+    Executor::Task drain_;
   };
 
   void hear(std::string_view text) {
@@ -317,6 +343,7 @@ class FakeClient final : public Caller {
     if (on_heard) on_heard(json::object(heard.back()));
   }
 
+  std::shared_ptr<void> alive_ = std::make_shared<char>();
   testing::InMemoryServer* server_;
   Kind kind_;
   Principal principal_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/crypto/random.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
@@ -25,9 +26,21 @@ constexpr std::string_view kOwnPrefix = "io.modelcontextprotocol/";
 constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 
 /// Results that say how long they stay true (2026-07-28, Caching).
-constexpr std::array<std::string_view, 6> kCacheable = {
+constexpr std::array<std::string_view, 9> kCacheable = {
     "server/discover", "tools/list",     "prompts/list",
-    "resources/list",  "resources/read", "resources/templates/list"};
+    "resources/list",  "resources/read", "resources/templates/list",
+    "skills/list",     "skills/get",     "resources/directory/read"};
+
+constexpr std::size_t kElicitationIdLength = 32;
+
+/// What comes from a server belongs to none of its tasks any more: the client has one of the proxy.
+void drop_task(json::object& message) {
+  json::value* const meta = message.if_contains("_meta");
+  if (meta == nullptr || !meta->is_object()) return;
+  if (meta->get_object().erase(kRelatedTaskKey) > 0 && meta->get_object().empty()) {
+    message.erase("_meta");
+  }
+}
 
 /// Before 2026-07-28, structured content is an object, and clients refuse a list with another
 /// schema.
@@ -72,11 +85,16 @@ json::object params_for(const Revision& revision, json::object params,
 }
 
 Error error_for(const Revision& revision, std::string_view method, Error error) {
+  const bool needs_task =
+      error.code == kMissingClientCapability && error.data.contains(kTasksExtension);
   const bool lacks_resource = error.code == kResourceNotFound ||
                               (error.code == kInvalidParams && has_in_data(error, "uri"));
   const bool lacks_capability =
       (error.code == kMissingClientCapability || error.code == kInvalidRequest) &&
       has_in_data(error, "requiredCapabilities");
+  if (needs_task && revision.tasks != TaskModel::extension) {
+    return {kMethodNotFound, "Method not found: this tool runs only as a task", {}};
+  }
   if (method == "resources/read" && lacks_resource) {
     error.code = revision.unknown_resource;
   } else if (lacks_capability) {
@@ -87,6 +105,7 @@ Error error_for(const Revision& revision, std::string_view method, Error error) 
 
 void make_result_for(const Revision& revision, std::string_view method, const json::object& about,
                      json::object& result) {
+  drop_task(result);
   if (revision.result_type) {
     if (!result.contains("resultType")) result["resultType"] = "complete";
   } else {
@@ -111,6 +130,66 @@ void make_result_for(const Revision& revision, std::string_view method, const js
     }
   }
   if (!revision.structured_values) drop_structured_values(method, result);
+}
+
+json::object question_for(const Revision& revision, std::string_view method, json::object params) {
+  drop_task(params);
+  if (method != "elicitation/create" || text_at(params, "mode") != "url") return params;
+  if (!revision.elicitation_ids) {
+    params.erase("elicitationId");
+  } else if (!params.contains("elicitationId")) {
+    params["elicitationId"] = random_id(kElicitationIdLength);
+  }
+  return params;
+}
+
+void add_tasks(const Revision& revision, bool lists, json::object& capabilities) {
+  if (revision.tasks == TaskModel::requested) {
+    json::object own{{"cancel", json::object()},
+                     {"requests", {{"tools", {{"call", json::object()}}}}}};
+    if (lists) own["list"] = json::object();
+    capabilities["tasks"] = std::move(own);
+  } else if (revision.tasks == TaskModel::extension) {
+    json::value& extensions = capabilities["extensions"];
+    if (!extensions.is_object()) extensions.emplace_object();
+    extensions.get_object()[kTasksExtension] = json::object();
+  }
+}
+
+bool makes_tasks(const ServerDescription& server) {
+  const auto has = [](const json::object* of, std::string_view name) {
+    return of == nullptr ? nullptr : object_at(*of, name);
+  };
+  const json::object* const capabilities = object_at(server.about, "capabilities");
+  switch (server.revision->tasks) {
+    case TaskModel::requested:
+      return has(has(has(has(capabilities, "tasks"), "requests"), "tools"), "call") != nullptr;
+    case TaskModel::extension:
+      return has(has(capabilities, "extensions"), kTasksExtension) != nullptr;
+    case TaskModel::none:
+      break;
+  }
+  return false;
+}
+
+void offer_tasks(const Revision& revision, const ServerDescription& server, std::string_view method,
+                 json::object& result) {
+  json::value* const tools = method == "tools/list" ? result.if_contains("tools") : nullptr;
+  const bool tells = revision.tasks == TaskModel::requested &&
+                     server.revision->tasks == TaskModel::extension && makes_tasks(server);
+  if (!tells || tools == nullptr || !tools->is_array()) return;
+  for (json::value& tool : tools->get_array()) {
+    if (tool.is_object()) tool.get_object()["execution"] = {{"taskSupport", "optional"}};
+  }
+}
+
+std::string_view created_task(const Revision& revision, const json::object& result) {
+  if (revision.tasks == TaskModel::extension) {
+    return text_at(result, "resultType") == "task" ? text_at(result, "taskId") : std::string_view();
+  }
+  const json::object* const task =
+      revision.tasks == TaskModel::requested ? object_at(result, "task") : nullptr;
+  return task == nullptr ? std::string_view() : text_at(*task, "taskId");
 }
 
 json::object without_tasks(const json::object& capabilities) {

@@ -25,10 +25,29 @@ void make_result_for(const Revision& revision, std::string_view method, const js
                      json::object& result);
 
 /// The error of `method` for a client that speaks `revision`: the codes for a resource that does
-/// not exist, and for a capability that the client lacks, differ between the revisions.
+/// not exist, and for a capability that the client lacks, differ between the revisions. So do those
+/// for a tool that runs only as a task.
 Error error_for(const Revision& revision, std::string_view method, Error error);
+
+/// The params of a question of a server for a client that speaks `revision`: only where URL
+/// elicitations have ids, they get one, and elsewhere they lose it. It belongs to none of the
+/// server's tasks any more.
+json::object question_for(const Revision& revision, std::string_view method, json::object params);
+
+// Tasks are the proxy's own towards a client, whatever makes them behind it (ForwardedCall).
 
 /// What a proxy passes on of the capabilities of either side: all but tasks.
 json::object without_tasks(const json::object& capabilities);
+/// Adds the capability of tasks in the form of `revision`. `lists`: the client may list its tasks.
+void add_tasks(const Revision& revision, bool lists, json::object& capabilities);
+/// Whether calls of the server's tools can become tasks.
+bool makes_tasks(const ServerDescription& server);
+/// Tells a client that speaks `revision` which tools in the server's result of `method` can become
+/// tasks, if only the server decides about that.
+void offer_tasks(const Revision& revision, const ServerDescription& server, std::string_view method,
+                 json::object& result);
+/// The id of the task that a server that speaks `revision` has made of a call; empty if `result` is
+/// that of the call.
+std::string_view created_task(const Revision& revision, const json::object& result);
 
 }  // namespace sluice

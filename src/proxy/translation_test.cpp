@@ -1,7 +1,10 @@
 #include "proxy/translation.hpp"
 
 #include <gtest/gtest.h>
+#include <string>
+#include <utility>
 
+#include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -26,6 +29,29 @@ TEST(Translation, ACapabilityThatTheClientLacksHasTheCodeOfItsRevision) {
   EXPECT_EQ(code_for("2026-07-28", "tools/call", kInvalidRequest, data), kMissingClientCapability);
   EXPECT_EQ(code_for("2025-11-25", "tools/call", kMissingClientCapability, data), kInvalidRequest);
   EXPECT_EQ(code_for("2026-07-28", "tools/call", kInvalidRequest, "not json"), kInvalidRequest);
+}
+
+TEST(Translation, AnElicitationOfAPageHasAnIdWhereTheRevisionWantsOne) {
+  const auto id_in = [](std::string_view revision, json::object params) {
+    const json::object question =
+        question_for(*find_revision(revision), "elicitation/create", std::move(params));
+    return std::string(text_at(question, "elicitationId"));
+  };
+  const std::string made = id_in("2025-11-25", {{"mode", "url"}});
+  EXPECT_EQ(made.size(), 32);
+  EXPECT_NE(id_in("2025-11-25", {{"mode", "url"}}), made);
+  EXPECT_EQ(id_in("2025-11-25", {{"mode", "url"}, {"elicitationId", "own"}}), "own");
+  EXPECT_EQ(id_in("2026-07-28", {{"mode", "url"}, {"elicitationId", "own"}}), "");
+  EXPECT_EQ(id_in("2025-11-25", {{"mode", "form"}}), "");
+}
+
+TEST(Translation, WhatIsSaidOfSkillsSaysHowLongItStaysTrue) {
+  for (const char* method : {"skills/list", "skills/get", "resources/directory/read"}) {
+    json::object result;
+    make_result_for(*find_revision("2026-07-28"), method, {}, result);
+    EXPECT_EQ(result.at("ttlMs"), 0) << method;
+    EXPECT_EQ(text_at(result, "cacheScope"), "private");
+  }
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "json/members.hpp"
 #include "net/http/status_codes.hpp"
 #include "proxy/upstream_error.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 
@@ -15,6 +17,30 @@ std::optional<Error> Upstream::resting(TimePoint now) const {
   Error error = explained(failure_);
   error.message += "; it is tried again in " + std::to_string(seconds) + " s";
   return error;
+}
+
+void Upstream::learn(std::string_view method, const json::object& result) {
+  const json::value* const tools = method == "tools/list" ? result.if_contains("tools") : nullptr;
+  if (tools == nullptr || !tools->is_array()) return;
+  for (const json::value& each : tools->get_array()) {
+    const json::object* const tool = each.if_object();
+    const json::value* const schema = tool == nullptr ? nullptr : tool->if_contains("inputSchema");
+    if (schema == nullptr) continue;
+    const std::string name(text_at(*tool, "name"));
+    mirrored_.erase(name);
+    auto found = find_parameter_headers(*schema);
+    if (found && !found->empty() && mirrored_.size() < kMaxTools) {
+      mirrored_.emplace(name, *std::move(found));
+    }
+  }
+}
+
+Result<void> Upstream::check(const json::object& call, const MirroredHeaders& headers) const {
+  const auto found = mirrored_.find(text_at(call, "name"));
+  if (found == mirrored_.end()) return {};
+  static const json::object kNone;
+  const json::object* const arguments = object_at(call, "arguments");
+  return check_parameter_headers(found->second, arguments == nullptr ? kNone : *arguments, headers);
 }
 
 const std::string& Upstream::revision() const {

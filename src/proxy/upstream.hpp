@@ -2,15 +2,20 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "client/backoff.hpp"
 #include "client/session/server_link.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "json/json.hpp"
+#include "protocol/mirrored_headers.hpp"
 
 namespace sluice {
 
@@ -42,6 +47,14 @@ class Upstream {
   /// that it is not probed again.
   [[nodiscard]] const std::string& revision() const;
 
+  /// Learns from the server's result of `method` which arguments of its tools are mirrored in
+  /// header fields, of at most kMaxTools tools.
+  void learn(std::string_view method, const json::object& result);
+  /// Checks that a client's call agrees with its header fields (2026-07-28, Streamable HTTP, Custom
+  /// Headers from Tool Parameters), as far as its tool has been listed. Error: -32020.
+  [[nodiscard]] Result<void> check(const json::object& call, const MirroredHeaders& headers) const;
+  static constexpr std::size_t kMaxTools = 10'000;
+
   void on_connected(const Revision& revision);
   /// A session could not be opened. Logs it.
   void on_unreachable(const Error& why, TimePoint now);
@@ -57,7 +70,8 @@ class Upstream {
                     .longest = std::chrono::seconds(30),
                     .attempts = UINT32_MAX}};
   TimePoint rests_until_{};
-  Error failure_;  // the last one
+  Error failure_;                                                              // the last one
+  std::map<std::string, std::vector<ParameterHeader>, std::less<>> mirrored_;  // by tool
 };
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "client/session/task_follower.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
@@ -73,6 +74,7 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
   const auto waiting = std::exchange(waiting_, {});
+  held_.clear();
   if (session_ == nullptr) return loop_->post(std::move(done));
   end_session(*loop_, std::move(session_), std::move(done));
 }
@@ -105,12 +107,13 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
+    self->told_level_ = std::nullopt;
     self->send_level();
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
   options.on_listening = [weak] {
-    if (const auto self = weak.lock()) self->listener_->on_listening();
+    if (const auto self = weak.lock()) self->on_listening();
   };
   options.on_lost = [weak](const Error& why) {
     if (const auto self = weak.lock()) self->on_lost(why);
@@ -148,11 +151,21 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   server_ = {server->revision, json::object(server->about, json::storage_ptr())};
   if (server_.revision->era == Era::legacy) has_state_ = true;
   heard();
+  first_number_ = last_number_;
+  has_listened_ = false;
+  told_level_ = std::nullopt;
   send_level();
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
-  if (server_.revision->era == Era::legacy) listener_->on_listening();
+  if (server_.revision->era == Era::legacy) on_listening();
   opened({});
+}
+
+/// A modern server that listens anew has listened without a gap. A legacy one says so only after a
+/// gap.
+void UpstreamSession::on_listening() {
+  const bool had_gap = server_.revision->era == Era::legacy || !std::exchange(has_listened_, true);
+  listener_->on_listening(had_gap && last_number_ != first_number_);
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -165,6 +178,8 @@ void UpstreamSession::on_lost(const Error& why) {
   const auto keep = shared_from_this();
   upstream_->on_lost(why);
   waiting_.clear();
+  held_.clear();
+  is_telling_level_ = false;
   feed_->attach(nullptr);
   end_session(*loop_, std::move(session_), {});
   // The link's own end has answered those that were sent before.
@@ -179,16 +194,69 @@ void UpstreamSession::set_level(LoggingLevel level) {
 }
 
 void UpstreamSession::send_level() {
-  if (!level_ || server_.revision->era != Era::legacy || !has_capability(server_, "logging"))
+  if (level_ == told_level_ || server_.revision->era != Era::legacy ||
+      !has_capability(server_, "logging")) {
     return;
-  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {}, {});
+  }
+  told_level_ = level_;
+  is_telling_level_ = true;
+  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.idle_timeout = kLifeSign},
+                  {.on_answer = [weak = weak_from_this(),
+                                 round = ++level_round_](const Result<json::object>& /*answer*/) {
+                    const auto self = weak.lock();
+                    if (self == nullptr || round != self->level_round_) return;
+                    self->is_telling_level_ = false;
+                    self->send_held();
+                  }});
 }
 
 // --- requests -----------------------------------------------------------------------------------
 
-std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
-                                     std::shared_ptr<UpstreamCall> call) {
+std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
+  if (requests_.empty()) heard();
+  requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
+  watch();
+  if (!waiting_.empty()) {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->offer_waiting();
+    });
+  }
+  return number;
+}
+
+std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
+                                     std::shared_ptr<UpstreamCall> call, bool may_become_task) {
+  const std::uint64_t number = add(std::move(call));
+  Held request{number, method, std::move(params), may_become_task};
+  if (is_telling_level_) {
+    held_.push_back(std::move(request));
+  } else {
+    send(std::move(request));
+  }
+  return number;
+}
+
+std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<UpstreamCall> call) {
+  const std::uint64_t number = add(std::move(call));
+  requests_.at(number).number = session_->follow_task(id, {}, callbacks_of(number));
+  return number;
+}
+
+void UpstreamSession::send_held() {
+  for (Held& each : std::exchange(held_, {})) {
+    if (requests_.contains(each.number)) send(std::move(each));
+  }
+}
+
+void UpstreamSession::send(Held request) {
+  requests_.at(request.number).number =
+      session_->begin(std::move(request.method), std::move(request.params),
+                      {.idle_timeout = {}, .may_become_task = request.may_become_task},
+                      callbacks_of(request.number));
+}
+
+RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
   const auto weak = weak_from_this();
   const auto tell = [weak, number](const auto& what) {
     const auto self = weak.lock();
@@ -199,30 +267,25 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
     const std::shared_ptr<UpstreamCall> to = found->second.call;
     what(*to);
   };
-  const ClientSession::Number sent =
-      session_->begin(method, std::move(params), {.idle_timeout = {}},
-                      {.on_progress =
-                           [tell](const json::object& said) {
-                             tell([&said](UpstreamCall& to) { to.on_progress(said); });
-                           },
-                       .on_notification =
-                           [tell](std::string_view said, const json::object& with) {
-                             tell([&](UpstreamCall& to) { to.on_notification(said, with); });
-                           },
-                       .on_answer =
-                           [weak, number](Result<json::object> answer) {
-                             if (const auto self = weak.lock())
-                               self->on_answer(number, std::move(answer));
-                           }});
-  if (requests_.empty()) heard();
-  requests_.emplace(number, Request{sent, std::move(call)});
-  watch();
-  if (!waiting_.empty()) {
-    loop_->post([weak] {
-      if (const auto self = weak.lock()) self->offer_waiting();
-    });
-  }
-  return number;
+  return {.on_progress =
+              [tell](const json::object& said) {
+                tell([&said](UpstreamCall& to) { to.on_progress(said); });
+              },
+          .on_notification =
+              [tell](std::string_view said, const json::object& with) {
+                tell([&](UpstreamCall& to) { to.on_notification(said, with); });
+              },
+          .on_answer =
+              [weak, number](Result<json::object> answer) {
+                if (const auto self = weak.lock()) self->on_answer(number, std::move(answer));
+              }};
+}
+
+void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end() || session_ == nullptr) return;
+  found->second.is_paused = is_paused;
+  session_->pause(found->second.number, is_paused);
 }
 
 void UpstreamSession::cancel(std::uint64_t number) {
@@ -230,7 +293,11 @@ void UpstreamSession::cancel(std::uint64_t number) {
   if (found == requests_.end()) return;
   const Request request = std::move(found->second);
   requests_.erase(found);
-  if (session_ != nullptr) session_->cancel(request.number);
+  if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
+}
+
+void UpstreamSession::cancel_task(std::string_view id) {
+  if (is_open()) session_->begin("tasks/cancel", {{"taskId", id}}, {}, {});
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
@@ -258,14 +325,25 @@ std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) co
   return nullptr;
 }
 
+std::shared_ptr<UpstreamCall> UpstreamSession::call_of_task(const json::object& params) const {
+  const std::string_view task = related_task(params);
+  for (const auto& [number, request] : requests_) {
+    if (!task.empty() && request.call->task() == task) return request.call;
+  }
+  return nullptr;
+}
+
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
-  if (method == "notifications/subscriptions/acknowledged") return listener_->on_listening();
+  // What becomes of its tasks is for those who follow them.
+  if (method.starts_with("notifications/tasks")) return;
+  if (method == "notifications/subscriptions/acknowledged") return on_listening();
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }
   // Where messages do not say which request they belong to, the newest is the likeliest.
-  const auto call = newest_call(false);
+  auto call = call_of_task(params);
+  if (call == nullptr) call = newest_call(false);
   if (call != nullptr) return call->on_notification(method, params);
   listener_->on_notification(method, params);
 }
@@ -277,7 +355,9 @@ void UpstreamSession::offer(ServerQuestion question) {
     const std::shared_ptr<UpstreamCall> call = request.call;
     return call->on_question(std::move(question));
   }
-  if (const auto call = newest_call(true)) return call->on_question(std::move(question));
+  auto call = call_of_task(question.params);
+  if (call == nullptr) call = newest_call(true);
+  if (call != nullptr) return call->on_question(std::move(question));
   if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
 }
 
@@ -317,6 +397,8 @@ void UpstreamSession::watch() {
 }
 
 void UpstreamSession::on_silence() {
+  const auto is_paused = [](const auto& each) { return each.second.is_paused; };
+  if (std::ranges::any_of(requests_, is_paused)) heard();
   if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
   if (std::exchange(is_probing_, true)) return;
   const bool is_legacy = server_.revision->era == Era::legacy;

@@ -37,6 +37,8 @@ class UpstreamCall {
   /// Whether the client can be asked something in the course of this call.
   [[nodiscard]] virtual bool can_ask() const = 0;
   virtual void on_question(ServerQuestion question) = 0;
+  /// The server's task that it waits for; empty if it waits for none.
+  [[nodiscard]] virtual std::string_view task() const { return {}; }
   /// Nobody waits for the answer to this question any more, if it was asked of this call.
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// Called once, last.
@@ -54,8 +56,8 @@ class UpstreamListener {
   /// As of an UpstreamCall.
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// From now on the server tells of the changes that it was asked for; what it told before may be
-  /// lost.
-  virtual void on_listening() = 0;
+  /// lost. `is_late`: the client has made requests since the session was opened.
+  virtual void on_listening(bool is_late) = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
 };
@@ -87,12 +89,20 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool has_state() const { return has_state_; }
 
   /// Sends a request; only while the session is open. Returns a number that identifies the request.
+  /// `may_become_task`: as in RequestOptions.
   std::uint64_t begin(const std::string& method, json::object params,
-                      std::shared_ptr<UpstreamCall> call);
+                      std::shared_ptr<UpstreamCall> call, bool may_become_task = false);
+  /// Waits for the end of the server's task `id` in the same way. Only while the session is open.
+  std::uint64_t follow(const std::string& id, std::shared_ptr<UpstreamCall> call);
+  /// As ClientSession::pause(). The server's silence does not count meanwhile.
+  void pause(std::uint64_t number, bool is_paused);
   /// Nobody waits for the answer any more. Tells the server.
   void cancel(std::uint64_t number);
+  /// Ends a task of the server, if the session is open.
+  void cancel_task(std::string_view id);
   void notify(std::string_view method, const json::object& params);
-  /// Only for legacy servers; kept for sessions that follow.
+  /// Only for legacy servers; kept for sessions that follow. Requests that are begun later are sent
+  /// when the server has answered, because over HTTP they could overtake it.
   void set_level(LoggingLevel level);
   /// What was set last.
   [[nodiscard]] std::optional<LoggingLevel> level() const { return level_; }
@@ -106,16 +116,28 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
  private:
   struct Request {
-    ClientSession::Number number;
+    ClientSession::Number number = 0;  // 0: it is held
     std::shared_ptr<UpstreamCall> call;
+    bool is_paused = false;
+  };
+  struct Held {
+    std::uint64_t number;
+    std::string method;
+    json::object params;
+    bool may_become_task;
   };
 
   [[nodiscard]] ClientSessionOptions session_options();
   void connect();
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
+  void on_listening();
   void opened(const Result<void>& outcome);
   void send_level();
+  std::uint64_t add(std::shared_ptr<UpstreamCall> call);
+  void send(Held request);
+  void send_held();
+  RequestCallbacks callbacks_of(std::uint64_t number);
 
   void on_answer(std::uint64_t number, Result<json::object> answer);
   void on_notification(std::string_view method, const json::object& params);
@@ -123,6 +145,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void offer_waiting();
   void on_withdrawn(std::uint64_t question);
   [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(bool that_can_ask) const;
+  /// The call that waits for the task that a message belongs to; null if there is none.
+  [[nodiscard]] std::shared_ptr<UpstreamCall> call_of_task(const json::object& params) const;
 
   void heard();
   void watch();
@@ -138,8 +162,14 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool has_state_ = false;
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t first_number_ = 0;       // the last one before the session was opened
+  bool has_listened_ = false;            // the server has told of changes in this session
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
   std::optional<LoggingLevel> level_;
+  std::optional<LoggingLevel> told_level_;  // what the server has been told in this session
+  std::uint64_t level_round_ = 0;           // of telling it
+  bool is_telling_level_ = false;           // the server has not answered
+  std::vector<Held> held_;                  // requests that wait for that
   std::shared_ptr<ChangeFeed> feed_;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;

@@ -358,7 +358,7 @@ void add_engine_options(Subcommand& command, SettingValues& flags) {
 void add_listening_options(Subcommand& command, SettingValues& flags) {
   add_options(command, flags, true, [](const Setting& setting) {
     const std::string_view section = section_of(setting);
-    return section != "engine" && section != "tasks" && setting.key != "threads";
+    return section != "engine" && setting.key != "threads";
   });
 }
 

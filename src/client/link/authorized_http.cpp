@@ -41,6 +41,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     is_over_ = true;
     call_.drop();
   }
+  void pause(bool is_paused) { call_.pause(is_paused); }
 
   // HttpReplyCallbacks
   void on_head(const HttpReplyHead& head) {
@@ -113,6 +114,11 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   bool is_refused_ = false;   // the authorizer deals with the reply
   bool is_over_ = false;
 };
+
+void AuthorizedHttp::Call::pause(bool is_paused) {
+  if (exchange_ != nullptr) exchange_->pause(is_paused);
+  plain_.pause(is_paused);
+}
 
 void AuthorizedHttp::Call::drop() {
   if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();

@@ -35,6 +35,8 @@ class AuthorizedHttp {
       return *this;
     }
     void drop();
+    /// As HttpClient::Call::pause().
+    void pause(bool is_paused);
 
    private:
     friend class AuthorizedHttp;

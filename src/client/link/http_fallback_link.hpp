@@ -19,6 +19,7 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
   void open(ServerLink::Owner& owner) override;
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& id) override { return link_->drop(id); }
+  void pause(const RequestId& id, bool is_paused) override { link_->pause(id, is_paused); }
   bool reopen() override { return link_->reopen(); }
   [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
   void close(std::function<void()> done) override { link_->close(std::move(done)); }

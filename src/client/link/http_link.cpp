@@ -101,6 +101,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     backoff_ = Backoff(policy);
     get();
   }
+  void pause(bool is_paused) {
+    is_paused_ = is_paused;
+    call_.pause(is_paused);
+  }
   /// Nobody is told of anything any more.
   void detach() {
     if (link_ != nullptr && timer_ != 0) link_->loop_->cancel(timer_);
@@ -216,6 +220,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     // say for days.
     request.is_patient = is_standalone_ || !id_.empty();
     call_ = link_->http_.send(std::move(request), callbacks_of(weak_from_this()));
+    call_.pause(is_paused_);
   }
   void get() {
     HttpHeaderList headers = link_->headers_for({.text = {}, .revision = link_->revision_});
@@ -302,6 +307,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   int status_ = 0;
   bool is_events_ = false;
   bool is_get_ = false;
+  bool is_paused_ = false;
   bool is_standalone_ = false;
   bool begins_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
@@ -400,6 +406,12 @@ bool HttpLink::drop(const RequestId& id) {
     return !dropped->is_legacy();
   }
   return false;
+}
+
+void HttpLink::pause(const RequestId& id, bool is_paused) {
+  for (const auto& [number, exchange] : exchanges_) {
+    if (exchange->id() == id) exchange->pause(is_paused);
+  }
 }
 
 HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {

@@ -55,6 +55,7 @@ class HttpLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
+  void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override { return true; }
   [[nodiscard]] bool carries_headers() const override { return true; }
   /// Waits for the reply to the DELETE, at most kFarewell.

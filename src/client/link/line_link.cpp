@@ -90,6 +90,11 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     write_later();
   }
 
+  /// Reads nothing more while it is paused.
+  void pause(bool is_paused) {
+    if (std::exchange(is_paused_, is_paused) && !is_paused) read_later();
+  }
+
   /// The process, which is nobody's then.
   std::optional<ChildProcess> take_process() { return std::exchange(ends_.process, {}); }
 
@@ -157,13 +162,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   void read() {
     const std::shared_ptr<Lines> keep = shared_from_this();
     std::array<char, kReadSize> buffer;
-    for (int reads = 0; is_open_; ++reads) {
-      if (reads == kReads) {
-        loop_->post([weak = weak_from_this()] {
-          if (const auto self = weak.lock()) self->read();
-        });
-        return;
-      }
+    pass_lines();  // that came before a pause
+    for (int reads = 0; is_open_ && !is_paused_; ++reads) {
+      if (reads == kReads) return read_later();
       const IoResult result = source_.read(buffer);
       if (result.status == IoStatus::want_read && !has_ended_) return;
       if (result.status == IoStatus::failed) {
@@ -173,14 +174,20 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       if (result.status != IoStatus::ok) {
         reader_.end();
         pass_lines();
+        if (is_paused_) return;
         return end("the server has closed the connection");
       }
       reader_.append({buffer.data(), result.bytes});
       pass_lines();
     }
   }
+  void read_later() {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->read();
+    });
+  }
   void pass_lines() {
-    while (is_open_) {
+    while (is_open_ && !is_paused_) {
       const LineReader::Next next = reader_.next();
       if (next.kind == LineReader::Next::Kind::none) return;
       if (next.kind == LineReader::Next::Kind::too_long) {
@@ -232,6 +239,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   std::string why_ended_;  // the connection, while the process is being ended
   bool is_open_ = false;
   bool writes_later_ = false;
+  bool is_paused_ = false;
   bool has_ended_ = false;  // the process
 };
 
@@ -273,6 +281,15 @@ Result<void> LineLink::open_lines() {
 bool LineLink::reopen() {
   if (lines_ != nullptr && lines_->is_open()) return true;
   return open_lines().has_value();
+}
+
+void LineLink::pause(const RequestId& id, bool is_paused) {
+  if (is_paused) {
+    paused_.insert(id);
+  } else {
+    paused_.erase(id);
+  }
+  if (lines_ != nullptr) lines_->pause(!paused_.empty());
 }
 
 Result<void> LineLink::send(OutgoingMessage message) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "client/session/server_link.hpp"
@@ -46,6 +47,7 @@ class LineLink final : public ServerLink {
   void open(Owner& owner) override;
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
+  void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
   /// Waits for the end of the child.
   void close(std::function<void()> done) override;
@@ -60,6 +62,7 @@ class LineLink final : public ServerLink {
   const LineLinkLimits limits_;
   Owner* owner_ = nullptr;
   std::shared_ptr<Lines> lines_;  // null before open(), and if it could not be opened
+  std::set<RequestId> paused_;
   /// Whether this exists, for tasks that have been posted.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

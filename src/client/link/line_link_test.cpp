@@ -28,7 +28,10 @@ using ::testing::IsEmpty;
 
 class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
  protected:
-  void on_message(std::string_view text) override { heard.emplace_back(text); }
+  void on_message(std::string_view text) override {
+    heard.emplace_back(text);
+    if (text == pauses_at) link->pause("1", true);
+  }
   bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
   void on_unreadable(std::string_view text, const Error& why) override {
     unreadable.push_back(std::string(text.substr(0, 8)) + ": " + why.message);
@@ -90,6 +93,7 @@ class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
   std::vector<std::string> unreadable;
   std::optional<std::string> lost;
   bool reopens = false;
+  std::string pauses_at;
   std::optional<bool> reopened;
 };
 
@@ -230,6 +234,23 @@ TEST_F(LineLinkTest, ASessionSurvivesAServerThatDiesOfTheProbe) {
   ASSERT_TRUE(until([&] { return answer.has_value(); }));
   ASSERT_TRUE(*answer) << answer->error().message;
   EXPECT_TRUE((*answer)->contains("content"));
+}
+
+TEST_F(LineLinkTest, IsReadAgainWhenNoRequestIsPausedAnyMore) {
+  pauses_at = "two";
+  open_pair();
+  say("one\ntwo\nthree\n");
+  ASSERT_TRUE(until([this] { return heard.size() == 2; }));
+  link->pause("2", true);
+  link->pause("1", false);
+  say("four\nfive");
+  server.close();
+  for (int i = 0; i < 20; ++i) loop.poll();
+  EXPECT_THAT(heard, ElementsAre("one", "two"));
+  EXPECT_FALSE(lost);
+  link->pause("2", false);
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_THAT(heard, ElementsAre("one", "two", "three", "four", "five"));
 }
 
 }  // namespace

@@ -123,6 +123,15 @@ Result<void> SseLink::send(OutgoingMessage message) {
   return {};
 }
 
+void SseLink::pause(const RequestId& id, bool is_paused) {
+  if (is_paused) {
+    paused_.insert(id);
+  } else {
+    paused_.erase(id);
+  }
+  stream_.pause(!paused_.empty());
+}
+
 void SseLink::post(OutgoingMessage message) {
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Content-Type", "application/json");

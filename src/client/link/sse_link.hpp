@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ class SseLink final : public ServerLink {
   /// What is sent before the server has said where waits for that. Error: kBusy beyond kMaxPosts.
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
+  void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
 
   static constexpr std::size_t kMaxPosts = 1000;  // under way, or that wait
@@ -59,6 +61,7 @@ class SseLink final : public ServerLink {
   AuthorizedHttp http_;
   bool is_over_ = true;  // there is no stream
   AuthorizedHttp::Call stream_;
+  std::set<RequestId> paused_;
   std::shared_ptr<SseDecoder> events_;  // callbacks of the decoder may destroy this link
   int status_ = 0;
   std::optional<Url> place_;              // where to post; nothing before the server has said it

@@ -49,6 +49,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
     return link_->send(std::move(message));
   }
   bool drop(const RequestId& id) override { return link_->drop(id); }
+  void pause(const RequestId& id, bool is_paused) override { link_->pause(id, is_paused); }
   bool reopen() override { return link_->reopen(); }
   [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
   void close(std::function<void()> done) override { link_->close(std::move(done)); }

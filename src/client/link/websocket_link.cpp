@@ -96,6 +96,15 @@ Result<void> WebSocketLink::send(OutgoingMessage message) {
   return {};
 }
 
+void WebSocketLink::pause(const RequestId& id, bool is_paused) {
+  if (is_paused) {
+    paused_.insert(id);
+  } else {
+    paused_.erase(id);
+  }
+  if (socket_ != nullptr) socket_->pause(!paused_.empty());
+}
+
 void WebSocketLink::on_open() {
   waiting_bytes_ = 0;
   for (const std::string& text : std::exchange(waiting_, {})) {

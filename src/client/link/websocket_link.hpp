@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ class WebSocketLink final : public ServerLink {
   /// WebSocketClientOptions::max_queued, kLostConnection once the connection is over.
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
+  void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
 
  private:
@@ -58,6 +60,7 @@ class WebSocketLink final : public ServerLink {
   bool is_refused_ = false;                  // the authorizer deals with that
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::set<RequestId> paused_;
   std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
 };

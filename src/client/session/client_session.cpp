@@ -191,10 +191,22 @@ void ClientSession::give_up(Number number, const char* what) {
 }
 
 OpenRequest ClientSession::remove(Number number) {
+  pause(number, false);
   OpenRequest request = requests_.take(number);
   // Who is asked for input hears that the request is over.
   for (const auto& [key, question] : request.open_inputs) questions_.withdraw(question);
   return request;
+}
+
+void ClientSession::pause(Number number, bool is_paused) {
+  OpenRequest* const request = requests_.find(number);
+  if (request == nullptr || is_paused == !request->paused.empty()) return;
+  if (is_paused && request->id != 0) {
+    request->paused = std::to_string(request->id);
+    link_->pause(request->paused, true);
+  } else if (!is_paused) {
+    link_->pause(std::exchange(request->paused, {}), false);
+  }
 }
 
 void ClientSession::remove_all() {

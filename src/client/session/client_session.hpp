@@ -67,6 +67,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Number follow_task(std::string id, const RequestOptions& options, RequestCallbacks callbacks);
   /// Hears of changes until it is cancelled; see ChangeWatch.
   Number watch(WatchFilter filter, RequestCallbacks callbacks);
+  /// Makes the server wait with what it says about a request, and perhaps with other things, until
+  /// that is over or no longer paused; see ServerLink::pause(). Tasks and watches are not paused.
+  void pause(Number number, bool is_paused);
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);
   Result<void> notify(std::string_view method, json::object params) override;

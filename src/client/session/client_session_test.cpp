@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 using test::ClientSessionTest;
@@ -665,6 +666,24 @@ TEST_F(ClientSessionTest, ListsTheToolsAgainWhenHeaderFieldsAreWrong) {
   reply(mismatch);
   EXPECT_THAT(said, ElementsAre("Mcp-Param-Region is missing"));
   EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, NoRequestIsLeftPausedWhenItIsOver) {
+  open_modern();
+  const auto answered = call();
+  const auto cancelled = call();
+  const auto resumed = call();
+  loop.run();
+  for (const auto each : {answered, cancelled, resumed}) session->pause(each, true);
+  session->pause(resumed, true);
+  EXPECT_THAT(wire.paused, SizeIs(3));
+  session->pause(resumed, false);
+  session->cancel(cancelled);
+  reply(R"("result":{"content":[]})");
+  EXPECT_THAT(said, SizeIs(1));
+  EXPECT_THAT(wire.paused, IsEmpty());
+  session->pause(answered, true);
+  EXPECT_THAT(wire.paused, IsEmpty()) << "it is over";
 }
 
 TEST_F(ClientSessionTest, BatchesMayMixEverythingThatAServerSends) {

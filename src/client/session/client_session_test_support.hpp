@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@ struct Wire {
   ServerLink::Owner* owner = nullptr;
   std::deque<OutgoingMessage> sent;
   std::vector<RequestId> dropped;
+  std::set<RequestId> paused;
   bool drops_by_transport = false;
   bool carries_headers = false;
   bool can_reopen = true;
@@ -40,6 +42,13 @@ class FakeLink final : public ServerLink {
   bool drop(const RequestId& id) override {
     wire_->dropped.push_back(id);
     return wire_->drops_by_transport;
+  }
+  void pause(const RequestId& id, bool is_paused) override {
+    if (is_paused) {
+      wire_->paused.insert(id);
+    } else {
+      wire_->paused.erase(id);
+    }
   }
   [[nodiscard]] bool carries_headers() const override { return wire_->carries_headers; }
   bool reopen() override {

@@ -27,6 +27,7 @@ struct OpenRequest {
   RequestOptions options;
   RequestCallbacks callbacks;
   std::int64_t id = 0;         // of the current round; 0 while it is not with the server
+  RequestId paused = {};       // as which it is paused; empty: it is not
   int rounds = 0;              // that have ended
   bool was_held = false;       // for a new session
   bool was_refreshed = false;  // the tools have been listed again for it

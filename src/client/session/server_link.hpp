@@ -67,6 +67,11 @@ class ServerLink {
   /// Nobody waits for this request's answer any more. Returns whether the server hears of that by
   /// the transport, so that it need not be told (2026-07-28, Cancellation).
   virtual bool drop(const RequestId& id) = 0;
+  /// Makes the server wait with what it says about this request, because nobody takes it now, or no
+  /// longer. A transport whose requests share a connection makes it wait with everything as long as
+  /// a request is paused. What has been read already is still passed on, at most 64 KiB and a
+  /// message. A request that is over must not be left paused.
+  virtual void pause(const RequestId& /*id*/, bool /*is_paused*/) {}
   /// Begins anew after a server that did not understand the probe, with its process or connection
   /// if those are over. Returns false if that is not possible.
   virtual bool reopen() = 0;

@@ -96,7 +96,7 @@ void RemoteRun::resume() {
   if (!std::exchange(is_full_, false)) return;
   const auto keep = shared_from_this();
   deliver();
-  if (!is_full_ && !ending_) call_.read(true);
+  if (!is_full_ && !ending_) call_.pause(false);
 }
 
 void RemoteRun::on_head(const HttpReplyHead& head) {
@@ -211,7 +211,7 @@ void RemoteRun::deliver() {
     ++deltas_;
     is_full_ = !sink_->on_delta(std::move(delta));
   }
-  if (is_full_) return call_.read(false);
+  if (is_full_) return call_.pause(true);
   if (ending_ && sink_ != nullptr) complete(*std::exchange(ending_, Completion()));
 }
 

@@ -267,32 +267,30 @@ bool ClientConnection::flush() {
   return true;
 }
 
-void ClientConnection::read(bool goes_on) {
-  if (std::exchange(reads_, goes_on) == goes_on || !goes_on || !io_) return;
-  // The kernel tells only of what arrives from now on.
-  loop_->post([self = shared_from_this()] {
-    if (!self->closed_) self->pump();
-  });
-}
-
 void ClientConnection::pump() {
   const auto self = shared_from_this();
-  read_all();
+  read();
   // TLS may now be able to send what it could not send before it had read.
   if (!closed_ && io_ && !flush()) return;
 }
 
-void ClientConnection::read_all() {
+void ClientConnection::pump_later() {
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_ && self->io_) self->pump();
+  });
+}
+
+void ClientConnection::pause(bool is_paused) {
+  // Whatever has come meanwhile is not reported again.
+  if (std::exchange(is_paused_, is_paused) && !is_paused) pump_later();
+}
+
+void ClientConnection::read() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
   std::size_t total = 0;
-  while (!closed_ && !input_ended_ && reads_) {
-    if (total >= kReadPerTurn) {
-      // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
-      loop_->post([self = shared_from_this()] {
-        if (!self->closed_) self->pump();
-      });
-      return;
-    }
+  while (!closed_ && !input_ended_ && !(is_paused_ && established_)) {
+    // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
+    if (total >= kReadPerTurn) return pump_later();
     const IoResult result = io_->read({buffer.get(), kReadSize});
     switch (result.status) {
       case IoStatus::ok:

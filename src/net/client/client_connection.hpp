@@ -76,9 +76,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.
   void write(std::string bytes);
-  /// Stops or continues to read. What arrives meanwhile waits in the socket, so the server is held
-  /// up; that it has gone is noticed only once reading continues.
-  void read(bool goes_on);
+  /// While it is paused, nothing is read, so the kernel makes the server wait. The owner may still
+  /// get the bytes of the current call, and hears of an end only afterwards.
+  void pause(bool is_paused);
   /// Bytes that the socket has not accepted yet.
   [[nodiscard]] std::size_t queued_bytes() const { return waiting_.size() + out_.size() - sent_; }
   /// Closes the connection at once. The owner is not called any more.
@@ -103,7 +103,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   [[nodiscard]] std::string peer() const;
   void check_established();
   void pump();
-  void read_all();
+  void pump_later();
+  void read();
   /// False if it failed.
   bool flush();
   void fail_with(int code, const std::string& what);
@@ -132,7 +133,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   bool peer_ended_ = false;   // as the kernel has reported; it does so once
   bool input_ended_ = false;  // read() has returned the end
   bool established_ = false;
-  bool reads_ = true;
+  bool is_paused_ = false;
   bool closed_ = false;
 };
 

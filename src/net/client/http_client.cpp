@@ -135,10 +135,10 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     begin();
   }
 
-  void read(bool goes_on) {
-    if (connection_ == nullptr) return;
-    connection_->read(goes_on);
-    heard_at_ = state_->loop->clock().now();
+  void pause(bool is_paused) {
+    is_paused_ = is_paused;
+    if (connection_ != nullptr) connection_->pause(is_paused);
+    if (!is_paused) heard_at_ = state_->loop->clock().now();
   }
 
   /// Ends the request without any further callback.
@@ -182,6 +182,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
     connection_->set_owner(this);
+    connection_->pause(is_paused_);
     // It is needed again only if it may be sent again.
     connection_->write(may_retry() ? text_ : std::move(text_));
     if (connects) connection_->connect(state_->options.connect_timeout);
@@ -262,6 +263,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     release_timer();
     std::shared_ptr<ClientConnection> connection = std::exchange(connection_, nullptr);
     connection->set_owner(nullptr);
+    connection->pause(false);
     if (keep) {
       state_->keep(place_, std::move(connection));
     } else {
@@ -287,6 +289,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void on_timer() {
     timer_ = 0;
     if (ended_) return;
+    if (is_paused_) heard_at_ = state_->loop->clock().now();
     if (state_->loop->clock().now() - heard_at_ < state_->options.idle_timeout) {
       arm_timer();
     } else {
@@ -308,18 +311,19 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   Executor::TimerId timer_ = 0;
   bool head_request_ = false;
   bool is_patient_ = false;
+  bool is_paused_ = false;
   bool idempotent_ = false;
   bool reused_ = false;
   bool heard_ = false;  // any byte of the reply
   bool ended_ = false;
 };
 
-void HttpClient::Call::drop() {
-  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();
+void HttpClient::Call::pause(bool is_paused) {
+  if (exchange_ != nullptr) exchange_->pause(is_paused);
 }
 
-void HttpClient::Call::read(bool goes_on) {
-  if (exchange_ != nullptr) exchange_->read(goes_on);
+void HttpClient::Call::drop() {
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();
 }
 
 HttpClient::HttpClient(EventLoop& loop, HttpClientOptions options)

@@ -118,9 +118,8 @@ class HttpClient {
       return *this;
     }
     void drop();
-    /// Stops or continues to read the reply. What arrives meanwhile waits in the socket, so a
-    /// server that sends faster than it is read is held up. At most 64 KiB more may still be told.
-    void read(bool goes_on);
+    /// Reads nothing more of the reply while it is paused. Some of it may still be passed on.
+    void pause(bool is_paused);
 
    private:
     friend class HttpClient;

@@ -503,5 +503,28 @@ TEST_F(HttpClientTest, DropsTheOldestOfTooManySentAside) {
   EXPECT_TRUE(run_until(loop, [&] { return server.peers[0]->gone; }));
 }
 
+TEST_F(HttpClientTest, APausedReplyWaitsAndItsConnectionIsKeptAfterwards) {
+  HttpClient client(loop, {.idle_timeout = 5ms});
+  auto call = get(client, outcome);
+  auto& peer = server.peer(0);
+  peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+  ASSERT_TRUE(run_until(loop, [&] { return outcome.body() == "abc"; }));
+  call.pause(true);
+  peer.send("def");
+  const auto later = std::chrono::steady_clock::now() + 20ms;
+  run_until(loop, [&] { return std::chrono::steady_clock::now() > later; });
+  EXPECT_EQ(outcome.body(), "abc");
+  EXPECT_FALSE(outcome.error) << "it is silent because it is not read";
+  call.pause(false);
+  finish(outcome);
+  EXPECT_EQ(outcome.body(), "abcdef");
+  peer.received.clear();
+  Outcome next;
+  const auto again = get(client, next);
+  server.peer(0).send(kOk);
+  finish(next);
+  EXPECT_EQ(next.body(), "ok");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -107,6 +107,11 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     arm_timer(kClosePatience);
   }
 
+  void pause(bool is_paused) {
+    is_paused_ = is_paused;
+    if (connection_ != nullptr) connection_->pause(is_paused);
+  }
+
   [[nodiscard]] bool is_open() const { return state_ == State::open && !close_sent_; }
 
  private:
@@ -232,6 +237,11 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
       end(kGatewayTimeout, url_.authority() + " does not answer the WebSocket handshake");
     } else if (close_sent_) {
       end(close_code_, std::move(close_reason_));
+    } else if (is_paused_) {
+      // It cannot be heard whether the server is there.
+      heard_at_ = loop_->clock().now();
+      pinged_ = false;
+      arm_timer(options_.idle_timeout / 2);
     } else if (pinged_) {
       end(kGatewayTimeout, url_.authority() + " sent nothing for too long");
     } else {
@@ -261,6 +271,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
   Executor::TimerId timer_ = 0;
   State state_ = State::connecting;
   bool close_sent_ = false;
+  bool is_paused_ = false;
   bool pinged_ = false;  // and nothing heard since
 };
 
@@ -281,6 +292,10 @@ bool WebSocketClient::send_text(std::string_view text) {
 
 void WebSocketClient::close(int code, std::string_view reason) {
   session_->close(code, reason);
+}
+
+void WebSocketClient::pause(bool is_paused) {
+  session_->pause(is_paused);
 }
 
 bool WebSocketClient::is_open() const {

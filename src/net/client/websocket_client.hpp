@@ -54,6 +54,9 @@ class WebSocketClient {
   bool send_text(std::string_view text);
   /// Starts the closing handshake; on_end follows when the server has answered, or after a second.
   void close(int code = 1000, std::string_view reason = {});
+  /// Reads nothing more while it is paused, and so answers no pings. Messages that have been read
+  /// may still be passed on.
+  void pause(bool is_paused);
   [[nodiscard]] bool is_open() const;
 
  private:

@@ -307,5 +307,20 @@ TEST_F(WebSocketClientTest, SaysWhyItCannotConnect) {
   EXPECT_EQ(ended->code, 502);
 }
 
+TEST_F(WebSocketClientTest, WhilePausedItReadsNothingAndDoesNotTakeTheServerForGone) {
+  auto& peer = open({.idle_timeout = 10ms});
+  client->pause(true);
+  std::string frame;
+  append_websocket_frame(frame, WebSocketOpcode::text, "hello");
+  peer.send(frame);
+  const auto later = std::chrono::steady_clock::now() + 40ms;
+  run_until(loop, [&] { return std::chrono::steady_clock::now() > later; });
+  EXPECT_THAT(messages, ::testing::IsEmpty());
+  EXPECT_FALSE(ended);
+  client->pause(false);
+  EXPECT_TRUE(run_until(loop, [this] { return !messages.empty(); }));
+  EXPECT_THAT(messages, ElementsAre("t:hello"));
+}
+
 }  // namespace
 }  // namespace sluice

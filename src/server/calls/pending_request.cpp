@@ -22,14 +22,14 @@
 namespace sluice {
 namespace {
 
-/// Returns `params`, the JSON text of an object, with `member` added to its `_meta`.
-std::string with_meta(std::string_view params, std::string_view member) {
-  if (params.find(R"("_meta")") == std::string_view::npos) {
+/// Returns `object`, the JSON text of one, with `member` added to its `_meta`.
+std::string with_meta(std::string_view object, std::string_view member) {
+  if (object.find(R"("_meta")") == std::string_view::npos) {
     std::string out = R"({"_meta":{)" + std::string(member) + "}";
-    if (params.size() > 2) out.push_back(',');
-    return out.append(params.substr(1));
+    if (object.size() > 2) out.push_back(',');
+    return out.append(object.substr(1));
   }
-  json::value value = parse_json(params).value();
+  json::value value = parse_json(object).value();
   json::value& meta = value.get_object()["_meta"];
   if (!meta.is_object()) meta = json::object();
   for (const auto& [key, own] : parse_json("{" + std::string(member) + "}").value().get_object()) {
@@ -440,6 +440,15 @@ void PendingRequest::answer_with(std::string response) {
   if (is_answered()) return;
   const std::optional<int> error = error_code_of(response, id());
   conclude({.response = std::move(response)}, error);
+}
+
+void PendingRequest::answer_with_result(std::string_view result, bool is_error) {
+  if (over_ || is_answered()) return;
+  CallAnswer answer;
+  if (is_error) answer.ending = TaskRecord::Ending::error_result;
+  append_result(answer.response, id(),
+                task_meta().empty() ? std::string(result) : with_meta(result, task_meta()));
+  conclude(std::move(answer));
 }
 
 void PendingRequest::fail(const Error& failure) {

@@ -149,6 +149,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   using BeginTask =
       std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;
   void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
+  /// Whether begin_task() makes a task of it.
+  [[nodiscard]] bool may_become_task() const { return rare_ != nullptr && rare_->begin_task; }
 
   // These answer the request. Call exactly one of them, once. After that, and after cancellation,
   // they do nothing.
@@ -163,6 +165,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void fail(const Error& failure);
   /// Answers with `response`, a whole JSON-RPC response.
   void answer_with(std::string response);
+  /// Answers with `result`, the JSON text of an object. `is_error`: the result of a tool that says
+  /// that it has failed.
+  void answer_with_result(std::string_view result, bool is_error = false);
   /// Answers with an existing stream of the caller: its deltas are emitted, and its text is the
   /// result.
   void follow(const std::string& stream_id);

@@ -19,8 +19,9 @@ bool Tool::is_visible_to(const Principal& caller) const {
 }
 
 bool ServerDefinition::has_tasks() const {
-  return std::ranges::any_of(
-      tools, [](const Tool& tool) { return tool.task_support != TaskSupport::forbidden; });
+  return forwarder != nullptr || std::ranges::any_of(tools, [](const Tool& tool) {
+           return tool.task_support != TaskSupport::forbidden;
+         });
 }
 
 const StreamMethod* ServerDefinition::find_stream_method(std::string_view method) const {

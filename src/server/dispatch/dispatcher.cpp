@@ -203,21 +203,27 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
   }
-  if (definition().forwarder != nullptr && message.method != "ping") {
-    return defer(message, nullptr, std::move(context), session, caller, out,
-                 [&](const std::shared_ptr<PendingRequest>& call) {
-                   return definition().forwarder->forward(
-                       {message.method, params_of(message), session, *changes_}, call);
-                 });
-  }
-  if (message.method == "tools/call") {
-    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
-  }
   if (tasks_.serves(message.method, revision, caller)) {
     const Result<bool> answered =
         tasks_.handle(message, std::move(context), std::move(session), caller, out);
     if (!answered) return error(message.id, answered.error(), &revision, out);
     return {.kind = *answered ? Outcome::Kind::answered : Outcome::Kind::pending};
+  }
+  if (definition().forwarder != nullptr && message.method != "ping") {
+    return defer(message, nullptr, std::move(context), session, caller, out,
+                 [&](const std::shared_ptr<PendingRequest>& call) -> Result<void> {
+                   if (message.method == "tools/call") {
+                     Result<void> offered = tasks_.offer(*call, params_of(message), session);
+                     if (!offered) return offered;
+                   }
+                   return definition().forwarder->forward(
+                       {message.method, params_of(message), session, *changes_,
+                        revision.routing_headers ? headers : nullptr},
+                       call);
+                 });
+  }
+  if (message.method == "tools/call") {
+    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
   }
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;

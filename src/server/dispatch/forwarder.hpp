@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "json/json.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/dispatch/listen.hpp"
 #include "server/notifications/change_notifier.hpp"
@@ -18,17 +19,20 @@ struct ForwardedMessage {
   const json::object& params;        // valid during the call
   std::shared_ptr<Session> session;  // of the client; or null
   ChangeNotifier& changes;           // reaches the client of the session; outlives the loop's work
+  /// What the header fields mirror, if the message has to agree with them; valid during the call.
+  const MirroredHeaders* headers = nullptr;
 };
 
 /// Answers requests elsewhere, as a proxy does. It gets every request but pings and the methods of
-/// streams, and needs no ServerDefinition of what is offered. The server has done all else: it has
-/// negotiated the revision, admitted the caller, and counts the call. Called on the loop of the
-/// request. A server of several loops calls it on each of them.
+/// streams and tasks, and needs no ServerDefinition of what is offered. The server has done all
+/// else: it has negotiated the revision, admitted the caller, and counts the call. Called on the
+/// loop of the request. A server of several loops calls it on each of them.
 class Forwarder {
  public:
   virtual ~Forwarder() = default;
-  /// Answers `call` now or later, with PendingRequest::answer_with() or fail(). An `initialize` has
-  /// begun its session already. An Error that is returned is the answer.
+  /// Answers `call` now or later, with PendingRequest::answer_with_result() or fail(). If
+  /// PendingRequest::may_become_task(), it may begin one first. An `initialize` has begun its
+  /// session already. An Error that is returned is the answer.
   virtual Result<void> forward(const ForwardedMessage& message,
                                const std::shared_ptr<PendingRequest>& call) = 0;
   /// A subscriptions/listen, which the server itself acknowledges. Tells `listener` of the changes

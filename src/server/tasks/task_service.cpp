@@ -134,14 +134,29 @@ void TaskService::append_created(std::string& out, const RequestId& id,
   catalog_->results().append_created_task(out, id, task.revision(), members, task.meta());
 }
 
-void TaskService::let_begin(PendingRequest& call) {
-  call.set_begin_task([this](PendingRequest* asking) -> Result<std::shared_ptr<PendingRequest>> {
+Result<void> TaskService::offer(PendingRequest& call, const json::object& params,
+                                const std::shared_ptr<Session>& session) {
+  const RequestContext& context = call.context();
+  if (context.revision->tasks == TaskModel::requested) {
+    const Result<std::optional<TaskRequest>> request = decode_task_request(params);
+    if (!request) return std::unexpected(request.error());
+    if (*request) let_begin(call, session, (*request)->ttl);
+  } else if (context.capabilities.tasks && tasks_->has_capacity(call.principal().id)) {
+    let_begin(call);
+  }
+  return {};
+}
+
+void TaskService::let_begin(PendingRequest& call, std::shared_ptr<Session> session,
+                            std::optional<std::chrono::milliseconds> ttl) {
+  call.set_begin_task([this, session = std::move(session),
+                       ttl](PendingRequest* asking) -> Result<std::shared_ptr<PendingRequest>> {
     Origin origin{.context = copy_of(asking->context()),
-                  .session = nullptr,
+                  .session = session,
                   .principal = asking->principal(),
                   .catalog = asking->catalog(),
                   .tool = asking->tool()};
-    const Result<std::shared_ptr<TaskRecord>> task = create(origin, {});
+    const Result<std::shared_ptr<TaskRecord>> task = create(origin, ttl);
     if (!task) return std::unexpected(task.error());
     origin.memory = asking->take_memory();
     std::shared_ptr<PendingRequest> request = request_of(std::move(origin), *task);

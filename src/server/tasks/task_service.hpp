@@ -75,8 +75,15 @@ class TaskService {
   /// Appends the response to request `id` that has become `task`.
   void append_created(std::string& out, const RequestId& id, const TaskRecord& task) const;
 
-  /// Lets the handler of `call` decide when the call becomes a task.
-  void let_begin(PendingRequest& call);
+  /// Lets the handler of `call` decide when the call becomes a task, which belongs to `session`, if
+  /// that is not null.
+  void let_begin(PendingRequest& call, std::shared_ptr<Session> session = nullptr,
+                 std::optional<std::chrono::milliseconds> ttl = {});
+  /// Lets a Forwarder decide whether `call` with `params` becomes a task, if its client can have
+  /// one: by its wish (2025-11-25), or while there is room for one more (SEP-2663). Error: -32602
+  /// for a `task` of the wrong type.
+  Result<void> offer(PendingRequest& call, const json::object& params,
+                     const std::shared_ptr<Session>& session);
 
   /// Whether `method` is one of `tasks/*` that `revision` has and this server offers to `caller`.
   /// Only a caller that can be told from others may list its tasks (2025-11-25, Tasks, Security

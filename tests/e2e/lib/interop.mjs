@@ -1,5 +1,5 @@
-// The rows of the interop tests - each official client over each of its transports - and what the
-// tests of features share.
+// The rows of the interop tests - each official client over each of its transports, to a server or to a
+// proxy - and what the tests of features share.
 
 import { describe, test } from 'node:test';
 import { connect_over, generations } from './mcp.mjs';
@@ -11,6 +11,14 @@ export const is_session = ({ era }) => era === 'legacy';
 export const is_stateless = ({ era }) => era === 'modern';
 export const is_v1 = ({ name }) => name.startsWith('v1');
 export const is_v2 = (row) => !is_v1(row);
+// Rows behind whose proxy, if there is one, the server also speaks 2025-11-25.
+export const is_session_throughout = (row) => is_session(row) && row.behind !== 'modern';
+// Rows where changes reach all of a client's requests. Behind a proxy, a request that comes by itself may
+// have a server process of its own.
+export const hears_all = ({ era, kind, behind, is_started }) =>
+  !(era === 'modern' && kind === 'http' && behind === 'legacy' && is_started);
+// Through a proxy, changes may be told more often than they happen.
+export const tells_once = ({ behind }) => behind === undefined;
 // Rows where replies can be resumed and changes arrive on a separate stream.
 export const is_http_session = (row) => is_session(row) && row.kind === 'http';
 
@@ -30,27 +38,38 @@ export const code_of = (promise) => promise.then(() => 'no error', ({ code }) =>
 const until_it_listens = (server) =>
   until(async () => (await server.metric('sluice_streaming_replies')) > 0, 'the client listens');
 
+// Each official client over each of its transports.
+export const clients = Object.entries(generations).flatMap(([name, { era, transports }]) =>
+  Object.keys(transports).map((kind) => ({ name, era, kind, title: `${name} over ${kind}` })),
+);
+
+// The same with where it connects to: start(t) makes that for the test `t`.
+export const direct_rows = clients.map((row) => ({
+  ...row,
+  start: async (t) =>
+    row.kind === 'stdio'
+      ? { command: [everything, '--stdio'] }
+      : { server: await start_everything(t) },
+}));
+
 // Makes a test of every feature for every row that has it. A feature is [name, predicate of rows,
 // test]. The test gets the row and open(settings), which connects as connect_over() does. With
-// `hears`, changes reach the client from the moment open() resolves. Each test has its own server.
-export function test_features(features) {
-  for (const [name, { era, transports }] of Object.entries(generations)) {
-    for (const kind of Object.keys(transports)) {
-      const row = { name, era, kind };
-      describe(`${name} over ${kind}`, () => {
-        for (const [feature, , run] of features.filter(([, has]) => has(row))) {
-          test(feature, async (t) => {
-            const server = kind === 'stdio' ? undefined : await start_everything(t);
-            const place = { server, command: [everything, '--stdio'] };
-            const open = async ({ hears, ...settings } = {}) => {
-              const connection = await connect_over(t, name, kind, { ...place, ...settings });
-              if (hears && is_http_session(row)) await until_it_listens(server);
-              return connection;
-            };
-            await run({ row, open });
-          });
-        }
-      });
-    }
+// `hears`, changes reach the client from the moment open() resolves. Each test has a place of its own, but
+// proxies may share the server behind them.
+export function test_features(rows, features) {
+  for (const row of rows) {
+    describe(row.title, { concurrency: 3 }, () => {
+      for (const [feature, , run] of features.filter(([, has]) => has(row))) {
+        test(feature, async (t) => {
+          const place = await row.start(t);
+          const open = async ({ hears, ...settings } = {}) => {
+            const connection = await connect_over(t, row.name, row.kind, { ...place, ...settings });
+            if (hears && is_http_session(row)) await until_it_listens(place.server);
+            return connection;
+          };
+          await run({ row, open });
+        });
+      }
+    });
   }
 }

@@ -14,19 +14,23 @@ import {
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 import { check_transport } from './schemas.mjs';
 import { clean_environment, root } from './server.mjs';
+import { UnixTransport } from './unix_transport.mjs';
 
 const kInfo = { name: 'sluice-e2e', version: '1.0.0' };
 
+// v2 has no WebSocket, but the transport of v1 fits it. Neither has Unix sockets.
+const shared_transports = { websocket: WebSocketV1, unix: UnixTransport };
+
 const v1 = {
   make: (options) => new ClientV1(kInfo, options),
-  transports: { http: HttpV1, sse: SseV1, stdio: StdioV1, websocket: WebSocketV1 },
+  transports: { http: HttpV1, sse: SseV1, stdio: StdioV1, ...shared_transports },
   // callTool() takes the result's schema as its second argument.
   call_tool: (client, params, options) => client.callTool(params, undefined, options),
   method_key: (method) => schemas_v1[method],
 };
 const v2 = (versionNegotiation) => ({
   make: (options) => new ClientV2(kInfo, { ...options, versionNegotiation }),
-  transports: { http: HttpV2, sse: SseV2, stdio: StdioV2 },
+  transports: { http: HttpV2, sse: SseV2, stdio: StdioV2, ...shared_transports },
   call_tool: (client, params, options) => client.callTool(params, options),
   method_key: (method) => method,
 });
@@ -50,8 +54,8 @@ export const generations = {
   'v2, 2026-07-28': { era: 'modern', ...v2({ mode: { pin: '2026-07-28' } }) },
 };
 
-// Makes a transport to `server`, or for stdio to the program `command`, a list of words.
-function make_transport({ transports }, kind, { server, command, transport_options }) {
+// Makes a transport to `server`, or for stdio to the program `command`, a list of words, in `cwd`.
+function make_transport({ transports }, kind, { server, command, cwd = root, transport_options }) {
   const Transport = transports[kind];
   switch (kind) {
     case 'http':
@@ -60,11 +64,13 @@ function make_transport({ transports }, kind, { server, command, transport_optio
       return new Transport(new URL(`${server.base}/sse`), transport_options);
     case 'websocket':
       return new Transport(new URL(server.ws_url));
+    case 'unix':
+      return new Transport(server.socket);
     default:
       return new Transport({
         command: command[0],
         args: command.slice(1),
-        cwd: root,
+        cwd,
         env: clean_environment(),
         stderr: 'pipe',
       });

@@ -1,9 +1,10 @@
 // Starts and stops the program under test, and queries its state.
 
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -230,15 +231,27 @@ export async function start_server(t, flags = [], { env = {}, cwd, stderr } = {}
   return server;
 }
 
-// Starts `sluice-everything` on its own port. The test `t`, or anything else with an `after`, stops
-// it.
-export function start_everything(t) {
-  return launch(t, everything, ['--listen', '127.0.0.1:0']);
+// Starts `sluice-everything` on its own port, and on a Unix socket (`socket`). The test `t`, or anything
+// else with an `after`, stops it.
+export async function start_everything(t) {
+  const socket = path.join(temporary_folder(t), 'socket');
+  const server = await launch(t, everything, ['--listen', '127.0.0.1:0', '--unix', socket]);
+  return Object.assign(server, { socket });
 }
 
-// Starts `sluice proxy` with these words on its own port, as start_everything() does.
-export function start_proxy(t, words, options) {
-  return launch(t, program, ['proxy', '--listen', '127.0.0.1:0', ...words], options);
+// Starts `sluice proxy` with these words, as start_everything() does.
+export async function start_proxy(t, words, options) {
+  const socket = path.join(temporary_folder(t), 'socket');
+  const places = ['--listen', '127.0.0.1:0', '--unix', socket];
+  const server = await launch(t, program, ['proxy', ...places, ...words], options);
+  return Object.assign(server, { socket });
+}
+
+// A folder that is removed after the test `t`, or anything else with an `after`.
+export function temporary_folder(t) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 async function launch(t, command, args, { env = {}, cwd, stderr = 'pipe' } = {}) {

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { block_at } from '../lib/documentation.mjs';
@@ -15,17 +14,12 @@ import {
   run_program,
   start_everything,
   start_proxy,
+  temporary_folder,
   until,
 } from '../lib/server.mjs';
 
 const kCommand = ['--', everything, '--stdio'];
 const kSaid = 'This is a simple text response for testing.\n';
-
-function folder_of(t) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-proxy-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function said(words, options) {
   const outcome = await run_program(words, options);
@@ -41,14 +35,12 @@ const children_of = ({ pid }) =>
     .map(Number);
 
 test('over every transport in front, in both eras', async (t) => {
-  const folder = folder_of(t);
-  const socket = path.join(folder, 'socket');
   const server = await start_everything(t);
-  const proxy = await start_proxy(t, ['--unix', socket, server.mcp_url]);
+  const proxy = await start_proxy(t, [server.mcp_url]);
   const places = [
     [proxy.mcp_url],
     [proxy.ws_url],
-    [`unix:${socket}`],
+    [`unix:${proxy.socket}`],
     ['--', program, 'proxy', server.mcp_url],
   ];
   for (const place of places) {
@@ -66,7 +58,7 @@ test('over every transport in front, in both eras', async (t) => {
 
 test('HTTP with SSE in front', async (t) => {
   const proxy = await start_proxy(t, kCommand);
-  const folder = folder_of(t);
+  const folder = temporary_folder(t);
   const file = path.join(folder, '.mcp.json');
   writeFileSync(
     file,
@@ -117,7 +109,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 `;
 
 test('output passes through while the tool runs, and so does the cancellation', async (t) => {
-  const folder = folder_of(t);
+  const folder = temporary_folder(t);
   const script = path.join(folder, 'endless.mjs');
   const cancelled = path.join(folder, 'cancelled');
   writeFileSync(script, kEndlessServer);
@@ -167,10 +159,8 @@ test('a server that is not there leaves the others, and is named', async (t) => 
 });
 
 test('a child that dies is reported and started anew; none is left at the end', async (t) => {
-  const folder = folder_of(t);
-  const socket = path.join(folder, 'socket');
-  const proxy = await start_proxy(t, ['--unix', socket, ...kCommand]);
-  const client = spawn(program, ['proxy', `unix:${socket}`], {
+  const proxy = await start_proxy(t, kCommand);
+  const client = spawn(program, ['proxy', `unix:${proxy.socket}`], {
     env: clean_environment(),
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -209,7 +199,7 @@ test('a child that dies is reported and started anew; none is left at the end', 
 });
 
 test('the documentation: its commands serve, and the configuration of a client', async (t) => {
-  const folder = folder_of(t);
+  const folder = temporary_folder(t);
   const server = await start_everything(t);
   const real = (text) =>
     text
