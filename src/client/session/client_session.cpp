@@ -29,8 +29,9 @@ ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, O
       options_(std::move(options)),
       handshake_(*this, options_),
       questions_(loop, options_),
-      server_requests_(questions_, options_.max_questions,
-                       [this](std::string text) { reply(std::move(text)); }),
+      server_requests_(
+          questions_, options_.max_questions, [this](std::string text) { reply(std::move(text)); },
+          [this](Number request) { on_turn(request); }),
       requests_(loop, [this](Number number, const char* why) { give_up(number, why); }),
       link_(std::move(link)),
       writer_(options_, tools_, link_->carries_headers()) {}
@@ -174,7 +175,20 @@ void ClientSession::send_round(Number number, OpenRequest& request) {
                                  .may_become_task = request.options.may_become_task},
                                 *server_.revision));
   if (!sent) return end_later(number, std::unexpected(std::move(sent.error())));
-  requests_.expect(number, request);
+  expect(number, request);
+}
+
+void ClientSession::expect(Number number, OpenRequest& request) {
+  // Questions do not keep connecting alive: they may not come before it is done.
+  const bool waits_for_us = !is_handshake(request.method) && server_requests_.is_our_turn(number);
+  waits_for_us ? requests_.stop_waiting(request) : requests_.expect(number, request);
+}
+
+void ClientSession::on_turn(Number only) {
+  for (const auto& [number, each] : requests_.all()) {
+    const bool is_concerned = each.id != 0 && (only == 0 || only == number);
+    if (is_concerned) expect(number, *requests_.find(number));
+  }
 }
 
 Result<void> ClientSession::notify(std::string_view method, json::object params) {
@@ -192,9 +206,14 @@ void ClientSession::give_up(Number number, const char* what) {
 
 OpenRequest ClientSession::remove(Number number) {
   OpenRequest request = requests_.take(number);
-  // Who is asked for input hears that the request is over.
-  for (const auto& [key, question] : request.open_inputs) questions_.withdraw(question);
+  withdraw_inputs(request);
   return request;
+}
+
+void ClientSession::withdraw_inputs(OpenRequest& request) {
+  for (const auto& [key, question] : std::exchange(request.open_inputs, {})) {
+    questions_.withdraw(question);
+  }
 }
 
 void ClientSession::remove_all() {
@@ -373,7 +392,11 @@ void ClientSession::on_input(Number number, const std::string& key, Result<json:
   // A question is withdrawn when its request ends.
   OpenRequest& request = *requests_.find(number);
   request.open_inputs.erase(key);
-  if (!answer) return end_later(number, std::move(answer));
+  if (!answer) {
+    // Their answers must not begin another round before the request has ended.
+    withdraw_inputs(request);
+    return end_later(number, std::move(answer));
+  }
   request.inputs[key] = std::move(*answer);
   if (request.open_inputs.empty()) next_round(number, request);
 }
@@ -408,7 +431,7 @@ void ClientSession::on_notification(const Message& message, const RequestId* rep
     const bool is_progress = request != nullptr && !is_handshake(request->method) &&
                              (related_task(params).empty() || request->options.may_become_task);
     if (is_progress) {
-      requests_.expect(number, *request);
+      expect(number, *request);
       // The callback may end the request.
       if (const auto on_progress = request->callbacks.on_progress) on_progress(own_copy(params));
       return;

@@ -111,7 +111,13 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void renewed(const Result<void>& outcome);
 
   void send_round(Number number, OpenRequest& request);
+  /// The server has its idle timeout from now on, unless it is waiting for an answer of ours.
+  void expect(Number number, OpenRequest& request);
+  /// A question that belongs to a request, or to any if `only` is 0, was asked or is over.
+  void on_turn(Number only);
   OpenRequest remove(Number number);
+  /// Whoever is asked for input hears that nobody waits for it.
+  void withdraw_inputs(OpenRequest& request);
   void remove_all();
   /// Sends a request again, in a while. Returns false if that may do something twice, and says so
   /// in `why` it is not answered.

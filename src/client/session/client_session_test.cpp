@@ -360,6 +360,59 @@ TEST_F(ClientSessionTest, QuestionsEndWithTheirRequest) {
   EXPECT_EQ(take(), "nothing");
 }
 
+TEST_F(ClientSessionTest, NothingIsSentForARequestOfWhichAQuestionHasFailed) {
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"roots/list"}}})");
+  ASSERT_EQ(asked.size(), 2U);
+  // Both in the same turn.
+  asked[0].answer(fail(-5, "the user has had enough"));
+  asked[1].answer(json::object());
+  loop.run();
+  EXPECT_EQ(take(), "nothing");
+  EXPECT_THAT(said, ElementsAre("-5 the user has had enough"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked[1].number));
+}
+
+TEST_F(ClientSessionTest, NoSilenceIsHeldAgainstAServerThatWaitsForAnAnswer) {
+  open_legacy();
+  for (int i = 0; i < 3; ++i) call({.idle_timeout = 60s});
+  receive(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(59s);
+  receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{)"
+          R"("progressToken":2,"progress":1}})");
+  loop.advance(10min);
+  EXPECT_THAT(said, ElementsAre("progress 1")) << "the user is still thinking";
+  asked.at(0).answer(json::object());
+  loop.advance(59s);
+  EXPECT_EQ(said.size(), 1U);
+  loop.advance(1s);
+  EXPECT_THAT(said.back(), HasSubstr("-31001"));
+  EXPECT_EQ(said.size(), 4U);
+
+  said.clear();
+  call({.idle_timeout = 60s});
+  receive(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(60s);
+  EXPECT_THAT(said, IsEmpty());
+  receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}})");
+  loop.advance(60s);
+  EXPECT_EQ(said.size(), 1U) << "the server has taken the question back";
+}
+
+TEST_F(ClientSessionTest, AQuestionInAReplyStopsTheTimeOfItsRequestAlone) {
+  open_legacy();
+  call({.idle_timeout = 60s});
+  call({.idle_timeout = 60s, .timeout = 3min});
+  wire.owner->on_reply("3", R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(60s);
+  ASSERT_THAT(said, ElementsAre(HasSubstr("silent")));
+  EXPECT_EQ(session->unanswered(), 1U);
+  loop.advance(2min);
+  EXPECT_THAT(said.back(), HasSubstr("it took too long"));
+}
+
 TEST_F(ClientSessionTest, AnswersTheRequestsOfALegacyServer) {
   open_legacy();
   receive(R"({"jsonrpc":"2.0","id":"p","method":"ping"})");
