@@ -13,6 +13,7 @@
 #include "net/http/sse.hpp"
 #include "net/http/status_codes.hpp"
 #include "protocol/mirrored_headers.hpp"
+#include "rpc/message.hpp"
 
 namespace sluice {
 namespace {
@@ -181,8 +182,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       return end();
     }
     if (is_get_) return fail(not_resumed);
-    if (status_ == kNotFound && !session_.empty()) {
-      link_->owner_->on_session_over(id_);
+    // An error with the id of the request is the answer to it, from a session that exists.
+    const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
+    if (status_ == kNotFound && !session_.empty() && !is_answered) {
+      session_ == link_->session_id_ ? link_->owner_->on_session_over(id_)
+                                     : link_->owner_->on_old_session_over(id_);
       return end();
     }
     const Result<json::value> body = parse_json(body_);

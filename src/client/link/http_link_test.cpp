@@ -495,6 +495,39 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(said, ElementsAre("{}"));
 }
 
+TEST_F(HttpLinkTest, ALateRefusalByAForgottenSessionDoesNotEndTheNewOne) {
+  open_legacy();
+  call();
+  call();
+  Asked first = next();
+  Asked second = next();
+  first.reply->reply(404, {}, {});
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  next().reply->reply(200, kJson, answer(4, R"({"protocolVersion":"2025-11-25"})"),
+                      std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(5, "{}"));
+  ASSERT_TRUE(hears(1));
+  second.reply->reply(404, {}, {});
+  Asked again = next();
+  EXPECT_THAT(again.body, HasSubstr("tools/call"));
+  EXPECT_EQ(again.session, "s-2");
+  again.reply->reply(200, kJson, answer(6, "{}"));
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", "{}"));
+}
+
+TEST_F(HttpLinkTest, AnErrorWithTheIdOfTheRequestIsItsAnswerAlsoWith404) {
+  open_legacy();
+  call();
+  next().reply->reply(
+      404, kJson, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"no such note"}})");
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("-32002 no such note"));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
 TEST_F(HttpLinkTest, AQuietStreamThatAProxyEndsIsOpenedAgainEachTime) {
   lasting = 1ms;
   open_legacy(true);

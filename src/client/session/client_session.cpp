@@ -63,7 +63,7 @@ void ClientSession::later(UniqueFunction<void()> task) {
   });
 }
 
-void ClientSession::on_session_over(const RequestId& id) {
+void ClientSession::to_new_session(const RequestId& id, bool is_current) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const Number number = requests_.number_of(id);
   if (number == 0) return;
@@ -73,6 +73,7 @@ void ClientSession::on_session_over(const RequestId& id) {
   }
   requests_.end_round(request);
   request.was_held = true;
+  if (!is_current && has_session()) return send_round(number, request);
   held_.push_back(number);
   renew();
 }
@@ -131,7 +132,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
     end_later(number, std::unexpected(*refused));
   } else if (known) {
     end_later(number, *std::move(known));
-  } else if ((handshake_.is_running() || has_no_session_) && !is_handshake(request.method)) {
+  } else if (!has_session() && !is_handshake(request.method)) {
     held_.push_back(number);
     request.was_held = true;
     renew();

@@ -93,7 +93,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_unreadable(std::string_view text, const Error& why) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_broken_off(const RequestId& id, const Error& why) override;
-  void on_session_over(const RequestId& id) override;
+  void on_session_over(const RequestId& id) override { to_new_session(id, true); }
+  void on_old_session_over(const RequestId& id) override { to_new_session(id, false); }
   void on_listening() override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
@@ -105,6 +106,10 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void ask(std::string method, json::object params, Duration patience) override;
   void later(UniqueFunction<void()> task) override;
 
+  /// Sends a request again, whose session is over; in another one if that is the current session.
+  void to_new_session(const RequestId& id, bool is_current);
+  /// Whether requests can be sent: no session is being begun, and none was lost for good.
+  [[nodiscard]] bool has_session() const { return !handshake_.is_running() && !has_no_session_; }
   /// Begins a new session in place of the one that is forgotten.
   void renew();
   /// Sends what has waited for the new session, or says why there is none.
