@@ -10,8 +10,8 @@
 namespace sluice {
 
 /// Streamable HTTP; or HTTP with SSE, if the server answers `initialize` with 400, 404 or 405 and
-/// no message of MCP (2025-11-25, Transports, Backwards Compatibility). If the server has no event
-/// stream either, what it said first counts.
+/// no message of MCP (2025-11-25, Transports, Backwards Compatibility). If that fails too,
+/// the error has the code of what it said first, and says both.
 class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
  public:
   HttpFallbackLink(EventLoop& loop, HttpLinkOptions options);

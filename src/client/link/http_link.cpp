@@ -132,6 +132,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       opened_at_ = link_->loop_->clock().now();
     }
     if (is_standalone_) link_->is_listening_ = is_events_;
+    was_open_ |= is_events_;
     const bool is_resumed = !last_event_.empty();
     if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
     if (begins_session_ && status_ == 200) {
@@ -169,13 +170,16 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_misdirected_) why.append("; it answers another request");
       return stream_ended({kLostConnection, std::move(why), {}});
     }
+    const Error not_resumed(
+        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
+    // Only these two say that there is no such stream. Whatever else is wrong may pass.
+    const bool is_lost = status_ == kNotFound || status_ == kMethodNotAllowed;
+    if (is_standalone_ && was_open_ && !is_lost) return stream_ended(not_resumed);
     if (status_ / 100 == 2) {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
       return is_wanted ? fail({kLostConnection, why_unanswered(), {}}) : end();
     }
-    const Error not_resumed(
-        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
     if (is_get_ && may_pass(status_)) return stream_ended(not_resumed);
     if (is_standalone_) {
       log_debug("the server offers no stream of its own", {{"status", status_}});
@@ -307,6 +311,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_events_ = false;
   bool is_get_ = false;
   bool is_standalone_ = false;
+  bool was_open_ = false;  // the stream of events
   bool begins_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;

@@ -22,6 +22,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -450,6 +451,25 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   ASSERT_TRUE(hears(2));
 }
 
+TEST_F(HttpLinkTest, AStreamThatWasOpenIsOpenedAgainWhateverGoesWrong) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  standalone.reply->abort();
+  for (const int status : {500, 408, 400, 403}) next().reply->reply(status, {}, {});
+  next().reply->reply(200, "text/html", "at work");
+  Asked get = next();
+  EXPECT_EQ(get.method, "GET");
+  get.reply->start(200, kEvents);
+  get.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  get.reply->abort();
+  next().reply->reply(404, {}, {});
+  call();
+  EXPECT_EQ(next().method, "POST") << "the server has no such stream any more";
+}
+
 TEST_F(HttpLinkTest, NothingOvertakesTheNotificationThatTheClientIsReady) {
   open({.revision = "2025-11-25"});
   next().reply->reply(200, kJson,
@@ -578,6 +598,22 @@ TEST_F(HttpLinkTest, AStreamOfAForgottenSessionIsNotResumedInTheNewOne) {
   EXPECT_THAT(said, ElementsAre("{}", HasSubstr("502 ")));
   settle();
   EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, SaysWhyNeitherTransportCouldBeSpoken) {
+  falls_back = true;
+  open({.revision = "2025-11-25"});
+  next().reply->reply(405, {}, {});
+  Asked stream = next();
+  EXPECT_EQ(stream.method, "GET");
+  stream.reply->start(200, kEvents);
+  stream.reply->write(std::string_view("event: endpoint\ndata: http://evil.example/post\n\n"));
+  stream.reply->flush();
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  ASSERT_FALSE(*connected);
+  EXPECT_EQ(connected->error().code, 405);
+  EXPECT_THAT(connected->error().message,
+              AllOf(HasSubstr("HTTP 405"), HasSubstr("another origin, http://evil.example")));
 }
 
 TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
