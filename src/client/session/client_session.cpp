@@ -72,8 +72,14 @@ void ClientSession::to_new_session(const RequestId& id, bool is_current) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   requests_.end_round(request);
+  if (is_current || !has_session()) return hold(number, request);
   request.was_held = true;
-  if (!is_current && has_session()) return send_round(number, request);
+  send_round(number, request);
+}
+
+void ClientSession::hold(Number number, OpenRequest& request) {
+  request.was_held = true;
+  requests_.expect(number, request);
   held_.push_back(number);
   renew();
 }
@@ -133,9 +139,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
   } else if (known) {
     end_later(number, *std::move(known));
   } else if (!has_session() && !is_handshake(request.method)) {
-    held_.push_back(number);
-    request.was_held = true;
-    renew();
+    hold(number, request);
   } else {
     send_round(number, request);
   }
@@ -200,6 +204,7 @@ Result<void> ClientSession::notify(std::string_view method, json::object params)
 void ClientSession::give_up(Number number, const char* what) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const OpenRequest& request = *requests_.find(number);
+  if (request.method == "server/discover") late_probe_ = std::to_string(request.id);
   tell_cancelled(request, what);
   end(number, std::unexpected(explained(
                   request, {kTimedOut, "No answer to " + request.method + ": " + what, {}})));
@@ -266,8 +271,11 @@ bool ClientSession::take(std::string_view text, const RequestId* only) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
   // The texts point into `text`, so each can be parsed by itself.
-  const auto texts = parser_.parse_batch(text, options_.max_requests);
-  if (!texts) return take_one(text, only);
+  const auto texts = parser_.parse_batch(text, kMaxBatch);
+  if (!texts) {
+    on_unreadable({}, texts.error().error);
+    return true;
+  }
   bool is_right = true;
   for (const std::string_view each : *texts) {
     is_right &= take_one(each, only);
@@ -314,6 +322,10 @@ void ClientSession::on_unreadable(std::string_view text, const Error& why) {
 void ClientSession::on_response(const Message& message) {
   const Number number = requests_.number_of(message.id);
   if (number == 0) {
+    const json::object* const about = object_at(*message.body, "result");
+    if (about != nullptr && message.id == late_probe_) {
+      return handshake_.on_late_answer(own_copy(*about));
+    }
     log_debug("a server has answered what nobody waits for",
               {{"id", std::string_view(message.id)}});
     return;
@@ -354,12 +366,13 @@ void ClientSession::on_error(Number number, OpenRequest& request, Error error) {
   if (!may_have_changed) return end(number, std::unexpected(std::move(error)));
   requests_.end_round(request);
   cache_.drop("tools/list");
-  refresh_tools(*this, [this, number, why = std::move(error)](const Result<void>& outcome) {
-    OpenRequest* const waiting = requests_.find(number);
-    if (waiting == nullptr) return;
-    if (!outcome) return end(number, std::unexpected(why));
-    send_round(number, *waiting);
-  });
+  refresh_tools(*this, request.options.idle_timeout,
+                [this, number, why = std::move(error)](const Result<void>& outcome) {
+                  OpenRequest* const waiting = requests_.find(number);
+                  if (waiting == nullptr) return;
+                  if (!outcome) return end(number, std::unexpected(why));
+                  send_round(number, *waiting);
+                });
 }
 
 void ClientSession::on_input_required(Number number, const json::object& result) {

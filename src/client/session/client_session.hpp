@@ -44,6 +44,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
  public:
   using Options = ClientSessionOptions;
 
+  /// Messages in one batch. A longer one is not taken, for a short text can have very many.
+  static constexpr std::size_t kMaxBatch = 100'000;
+
   ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options);
   ~ClientSession() override;
   ClientSession(const ClientSession&) = delete;
@@ -108,6 +111,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
   /// Sends a request again, whose session is over; in another one if that is the current session.
   void to_new_session(const RequestId& id, bool is_current);
+  /// Lets a request wait for a new session, for as long as the server may be silent.
+  void hold(Number number, OpenRequest& request);
   /// Whether requests can be sent: no session is being begun, and none was lost for good.
   [[nodiscard]] bool has_session() const { return !handshake_.is_running() && !has_no_session_; }
   /// Begins a new session in place of the one that is forgotten.
@@ -163,6 +168,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::optional<Error> lost_;    // why the link is over
   bool has_no_session_ = false;  // it could not be replaced
   std::vector<Number> held_;     // requests that wait for a new session
+  RequestId late_probe_;         // that was given up
   Number last_number_ = 0;
   Questions questions_;
   ServerRequests server_requests_;
