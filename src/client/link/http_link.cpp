@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "client/link/nobody.hpp"
 #include "client/link/reply_head.hpp"
 #include "client/reply.hpp"
 #include "core/log/log.hpp"
@@ -61,10 +62,11 @@ Error error_of_status(int status, std::string_view challenge, std::string_view b
 
 class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
-  /// `id`: of the request that is to be answered, or empty.
-  Exchange(HttpLink& link, std::uint64_t number, RequestId id, const Revision* revision)
+  /// `id`: of the request that is to be answered, or empty. `lane`: that it is in, or null.
+  Exchange(HttpLink& link, std::uint64_t number, RequestId id, const Revision* revision, Lane* lane)
       : link_(&link),
         number_(number),
+        lane_(lane),
         id_(std::move(id)),
         is_legacy_(revision != nullptr && revision->era == Era::legacy),
         backoff_(link.options_.resumption) {}
@@ -73,6 +75,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   [[nodiscard]] const RequestId& id() const { return id_; }
+  [[nodiscard]] Lane* lane() const { return lane_; }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
@@ -297,12 +300,13 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     HttpLink* const link = link_;
     detach();
     if (link == nullptr) return;
-    link->forget(number_);
     if (std::exchange(is_initialized_, false)) link->initialized(false);
+    link->forget(number_);
   }
 
   HttpLink* link_;  // null: it is over
   const std::uint64_t number_;
+  Lane* const lane_;
   const RequestId id_;
   const bool is_legacy_;
   Backoff backoff_;
@@ -330,13 +334,32 @@ HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
     : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
-  close([] {});
+  if (!on_closed_) on_closed_ = [] {};
+  leave();
 }
 
 void HttpLink::close(std::function<void()> done) {
+  on_closed_ = std::move(done);
+  owner_ = &nobody();
+  std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
+  std::erase_if(exchanges_, [](const auto& each) {
+    if (each.second->is_aside()) return false;
+    each.second->detach();
+    return true;
+  });
+  if (exchanges_.empty()) return leave();
+  closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [this] {
+    closing_ = 0;
+    leave();
+  });
+}
+
+void HttpLink::leave() {
+  if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
   held_.clear();
-  waiting_.clear();
+  for (Lane* const lane : {&notifications_, &answers_}) lane->waiting.clear();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
+  auto done = std::exchange(on_closed_, {});
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
   session_id_.clear();
@@ -365,25 +388,36 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     revision_ = message.revision;
     is_initializing_ = true;
   }
-  if (message.id.empty() && aside_ >= kMaxAside) {
-    if (waiting_.size() >= kMaxPosts) {
-      return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
-                             " messages that wait for this server to take others");
-    }
-    waiting_.push_back(std::move(message));
-  } else {
-    transmit(std::move(message));
+  const Lane* const lane = lane_of(message);
+  if (lane != nullptr && lane->waiting.size() >= kMaxPosts) {
+    return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
+                           " messages that wait for this server to take others");
   }
+  dispatch(std::move(message));
   return {};
 }
 
-void HttpLink::transmit(OutgoingMessage message) {
+HttpLink::Lane* HttpLink::lane_of(const OutgoingMessage& message) {
+  if (!message.id.empty()) return nullptr;
+  if (message.method.empty()) return &answers_;
+  // All others wait for this one anyway, but not for ever.
+  return message.method == "notifications/initialized" ? nullptr : &notifications_;
+}
+
+void HttpLink::dispatch(OutgoingMessage message) {
+  Lane* const lane = lane_of(message);
+  if (lane == nullptr || lane->under_way < lane->most) return transmit(std::move(message), lane);
+  lane->waiting.push_back(std::move(message));
+}
+
+void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
   const bool begins_session = message.method == "initialize";
   const bool is_initialized = message.method == "notifications/initialized";
   const std::uint64_t number = ++last_number_;
-  const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
+  const auto exchange =
+      std::make_shared<Exchange>(*this, number, message.id, message.revision, lane);
   exchanges_.emplace(number, exchange);
-  if (exchange->is_aside()) ++aside_;
+  if (lane != nullptr) ++lane->under_way;
   HttpHeaderList headers = headers_for(message);
   exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
 }
@@ -392,9 +426,9 @@ void HttpLink::transmit(OutgoingMessage message) {
 void HttpLink::initialized(bool is_taken) {
   is_initializing_ = false;
   // Messages that belong to no request have a place to go before the first request comes.
-  if (is_taken) listen();
+  if (is_taken && !on_closed_) listen();
   // There is room: they count while they are held.
-  for (OutgoingMessage& message : std::exchange(held_, {})) transmit(std::move(message));
+  for (OutgoingMessage& message : std::exchange(held_, {})) dispatch(std::move(message));
 }
 
 bool HttpLink::drop(const RequestId& id) {
@@ -429,17 +463,21 @@ HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
 
 void HttpLink::forget(std::uint64_t number) {
   const auto ended = exchanges_.extract(number);
-  if (ended.empty() || !ended.mapped()->is_aside()) return;
-  --aside_;
-  if (waiting_.empty()) return;
-  OutgoingMessage next = std::move(waiting_.front());
-  waiting_.pop_front();
-  transmit(std::move(next));
+  if (ended.empty()) return;
+  if (Lane* const lane = ended.mapped()->lane()) {
+    --lane->under_way;
+    if (!lane->waiting.empty()) {
+      OutgoingMessage next = std::move(lane->waiting.front());
+      lane->waiting.pop_front();
+      transmit(std::move(next), lane);
+    }
+  }
+  if (on_closed_ && exchanges_.empty()) leave();
 }
 
 void HttpLink::listen() {
   const std::uint64_t number = ++last_number_;
-  const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_);
+  const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_, nullptr);
   exchanges_.emplace(number, exchange);
   exchange->listen();
 }

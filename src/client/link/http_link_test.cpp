@@ -635,18 +635,18 @@ TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
 TEST_F(HttpLinkTest, AServerThatTakesNoAnswersGetsFewAtOnce) {
   open_legacy(true);
   standalone.reply->start(200, kEvents);
-  constexpr std::size_t kPings = HttpLink::kMaxAside + 10;
+  constexpr std::size_t kPings = HttpLink::kMaxAnswers + 10;
   for (std::size_t i = 0; i < kPings; ++i) {
     standalone.reply->write(std::string_view(
         event("", R"({"jsonrpc":"2.0","method":"ping","id":)" + std::to_string(i) + "}")));
   }
   standalone.reply->flush();
-  ASSERT_TRUE(until([this] { return asked.size() >= HttpLink::kMaxAside; }));
+  ASSERT_TRUE(until([this] { return asked.size() >= HttpLink::kMaxAnswers; }));
   settle();
-  ASSERT_EQ(asked.size(), HttpLink::kMaxAside);
+  ASSERT_EQ(asked.size(), HttpLink::kMaxAnswers);
   // Requests do not wait for that.
   call();
-  ASSERT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAside; }));
+  ASSERT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAnswers; }));
   EXPECT_THAT(asked.back().body, HasSubstr("tools/call"));
   asked.pop_back();
   std::set<std::string> taken;
@@ -669,6 +669,39 @@ TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   Asked farewell = next();
   EXPECT_EQ(farewell.method, "DELETE");
   EXPECT_EQ(farewell.session, "s-1");
+}
+
+TEST_F(HttpLinkTest, NotificationsArriveInOrderAlsoWhenTheLinkIsClosed) {
+  open_legacy();
+  for (const std::string name : {"one", "two", "three"}) {
+    ASSERT_TRUE(session->notify("notifications/" + name, {}));
+  }
+  Asked one = next();
+  EXPECT_THAT(one.body, HasSubstr("notifications/one"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty()) << "the next one could overtake it";
+  one.reply->reply(202, {}, {});
+  Asked two = next();
+  EXPECT_THAT(two.body, HasSubstr("notifications/two"));
+  bool is_closed = false;
+  session->close([&is_closed] { is_closed = true; });
+  two.reply->reply(202, {}, {});
+  Asked three = next();
+  EXPECT_THAT(three.body, HasSubstr("notifications/three"));
+  three.reply->reply(202, {}, {});
+  Asked farewell = next();
+  EXPECT_EQ(farewell.method, "DELETE");
+  EXPECT_FALSE(is_closed);
+  farewell.reply->reply(200, {}, {});
+  EXPECT_TRUE(until([&is_closed] { return is_closed; }));
+}
+
+TEST_F(HttpLinkTest, AServerThatTakesNoNotificationHoldsUpNoEnd) {
+  open_legacy();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session->notify("notifications/x", {}));
+  Asked kept = next();
+  session->close([] {});
+  EXPECT_EQ(next().method, "DELETE");
 }
 
 TEST_F(HttpLinkTest, MayBeDestroyedWhereItIsHeardOf) {

@@ -47,7 +47,7 @@ class LineLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   bool reopen() override;
-  /// Waits for the end of the child.
+  /// Sends what waits to be sent, for at most kLastWords, and waits for the end of the child.
   void close(std::function<void()> done) override;
 
  private:

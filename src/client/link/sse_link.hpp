@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +43,9 @@ class SseLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   bool reopen() override;
+  /// Waits until the server has taken notifications and answers, for at most kLastWords. Its stream
+  /// stays open until then, because the session ends with that.
+  void close(std::function<void()> done) override;
 
   static constexpr std::size_t kMaxPosts = 1000;  // under way, or that wait
 
@@ -53,7 +57,10 @@ class SseLink final : public ServerLink {
   void post(OutgoingMessage message);
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
+  /// The end of close().
+  void leave();
 
+  EventLoop* loop_;
   SseLinkOptions options_;
   Owner* owner_ = nullptr;
   AuthorizedHttp http_;
@@ -69,6 +76,8 @@ class SseLink final : public ServerLink {
   };
   std::map<std::uint64_t, Post> posts_;
   std::uint64_t last_number_ = 0;
+  std::function<void()> on_closed_;  // set while it is being closed
+  EventLoop::TimerId closing_ = 0;
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ class WebSocketLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   bool reopen() override;
+  /// Waits until the server has taken what was sent, which the closing handshake shows, or a
+  /// second.
+  void close(std::function<void()> done) override;
 
  private:
   void connect();
@@ -60,6 +64,7 @@ class WebSocketLink final : public ServerLink {
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
+  std::function<void()> on_closed_;  // set while it is being closed
 };
 
 }  // namespace sluice
