@@ -394,6 +394,8 @@ class Client {
                                     CallOptions options = {}) {
     return PendingCall<json::object>(begin(method, std::move(params), std::move(options)));
   }
+  /// Sends a notification, behind those before. It returns at once: one that cannot be sent,
+  /// because the connection is over or too much waits, is dropped, which is logged at level debug.
   void notify(std::string_view method, json::object params = {});
 
   // Lists, with all of their pages. A list of more than kMaxListed entries, or one that takes more

@@ -108,6 +108,20 @@ TEST_P(ClientTest, CancelsWhatIsDropped) {
   EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
 }
 
+TEST_P(ClientTest, WhatWasStoppedBeforeIsNotSent) {
+  std::atomic<int> sent = 0;
+  Client client = connect({.on_traffic = [&sent](const Traffic& traffic) {
+    if (traffic.is_sent && traffic.message.contains("too late")) ++sent;
+  }});
+  std::stop_source stop;
+  stop.request_stop();
+  auto call = client.call("add", {{"a", "too late"}}, {.stop = stop.get_token()});
+  EXPECT_TRUE(call.is_ready());
+  // It would have gone before this one.
+  EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
+  EXPECT_EQ(sent, 0);
+}
+
 TEST_P(ClientTest, StopsAsAWhole) {
   std::stop_source stop;
   Client client = connect({.stop = stop.get_token()});

@@ -221,6 +221,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
           if (ticket->number != 0 && core->session) core->session->cancel(ticket->number);
         });
       });
+  // Before it begins, so that what was stopped already is not sent at all.
+  state->cancel_on({stop, stop_});
   loop.post([core = core_, ticket, state, begin = std::move(begin)]() mutable {
     if (ticket->is_given_up || !core->session) return;
     ticket->number = begin(
@@ -229,7 +231,6 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
          .on_reissued = [state] { state->restart(); },
          .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
   });
-  state->cancel_on({stop, stop_});
   return state;
 }
 

@@ -61,7 +61,10 @@ void HttpFallbackLink::on_unanswered(const RequestId& id, const Error& why) {
 }
 
 void HttpFallbackLink::on_lost(const Error& why) {
-  owner_->on_lost(refusal_ ? *refusal_ : why);
+  if (!refusal_) return owner_->on_lost(why);
+  Error both = *std::move(refusal_);
+  both.message += "; over HTTP with SSE: " + why.message;
+  owner_->on_lost(both);
 }
 
 }  // namespace sluice

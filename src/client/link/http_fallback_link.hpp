@@ -10,8 +10,8 @@
 namespace sluice {
 
 /// Streamable HTTP; or HTTP with SSE, if the server answers `initialize` with 400, 404 or 405 and
-/// no message of MCP (2025-11-25, Transports, Backwards Compatibility). If the server has no event
-/// stream either, what it said first counts.
+/// no message of MCP (2025-11-25, Transports, Backwards Compatibility). If that fails too,
+/// the error has the code of what it said first, and says both.
 class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
  public:
   HttpFallbackLink(EventLoop& loop, HttpLinkOptions options);
@@ -36,6 +36,7 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
     owner_->on_broken_off(id, why);
   }
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
+  void on_old_session_over(const RequestId& id) override { owner_->on_old_session_over(id); }
   void on_listening() override { owner_->on_listening(); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "client/link/nobody.hpp"
 #include "client/link/reply_head.hpp"
 #include "client/reply.hpp"
 #include "core/log/log.hpp"
@@ -13,6 +14,7 @@
 #include "net/http/sse.hpp"
 #include "net/http/status_codes.hpp"
 #include "protocol/mirrored_headers.hpp"
+#include "rpc/message.hpp"
 
 namespace sluice {
 namespace {
@@ -60,10 +62,11 @@ Error error_of_status(int status, std::string_view challenge, std::string_view b
 
 class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
-  /// `id`: of the request that is to be answered, or empty.
-  Exchange(HttpLink& link, std::uint64_t number, RequestId id, const Revision* revision)
+  /// `id`: of the request that is to be answered, or empty. `lane`: that it is in, or null.
+  Exchange(HttpLink& link, std::uint64_t number, RequestId id, const Revision* revision, Lane* lane)
       : link_(&link),
         number_(number),
+        lane_(lane),
         id_(std::move(id)),
         is_legacy_(revision != nullptr && revision->era == Era::legacy),
         backoff_(link.options_.resumption) {}
@@ -72,6 +75,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   [[nodiscard]] const RequestId& id() const { return id_; }
+  [[nodiscard]] Lane* lane() const { return lane_; }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
@@ -135,6 +139,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       opened_at_ = link_->loop_->clock().now();
     }
     if (is_standalone_) link_->is_listening_ = is_events_;
+    was_open_ |= is_events_;
     const bool is_resumed = !last_event_.empty();
     if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
     if (begins_session_ && status_ == 200) {
@@ -172,21 +177,27 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_misdirected_) why.append("; it answers another request");
       return stream_ended({kLostConnection, std::move(why), {}});
     }
+    const Error not_resumed(
+        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
+    // Only these two say that there is no such stream. Whatever else is wrong may pass.
+    const bool is_lost = status_ == kNotFound || status_ == kMethodNotAllowed;
+    if (is_standalone_ && was_open_ && !is_lost) return stream_ended(not_resumed);
     if (status_ / 100 == 2) {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
       return is_wanted ? fail({kLostConnection, why_unanswered(), {}}) : end();
     }
-    const Error not_resumed(
-        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
     if (is_get_ && may_pass(status_)) return stream_ended(not_resumed);
     if (is_standalone_) {
       log_debug("the server offers no stream of its own", {{"status", status_}});
       return end();
     }
     if (is_get_) return fail(not_resumed);
-    if (status_ == kNotFound && !session_.empty()) {
-      link_->owner_->on_session_over(id_);
+    // An error with the id of the request is the answer to it, from a session that exists.
+    const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
+    if (status_ == kNotFound && !session_.empty() && !is_answered) {
+      session_ == link_->session_id_ ? link_->owner_->on_session_over(id_)
+                                     : link_->owner_->on_old_session_over(id_);
       return end();
     }
     const Result<json::value> body = parse_json(body_);
@@ -294,12 +305,13 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     HttpLink* const link = link_;
     detach();
     if (link == nullptr) return;
-    link->forget(number_);
     if (std::exchange(is_initialized_, false)) link->initialized(false);
+    link->forget(number_);
   }
 
   HttpLink* link_;  // null: it is over
   const std::uint64_t number_;
+  Lane* const lane_;
   const RequestId id_;
   const bool is_legacy_;
   Backoff backoff_;
@@ -309,6 +321,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_get_ = false;
   bool is_paused_ = false;
   bool is_standalone_ = false;
+  bool was_open_ = false;  // the stream of events
   bool begins_session_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
@@ -327,13 +340,32 @@ HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
     : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
-  close([] {});
+  if (!on_closed_) on_closed_ = [] {};
+  leave();
 }
 
 void HttpLink::close(std::function<void()> done) {
+  on_closed_ = std::move(done);
+  owner_ = &nobody();
+  std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
+  std::erase_if(exchanges_, [](const auto& each) {
+    if (each.second->is_aside()) return false;
+    each.second->detach();
+    return true;
+  });
+  if (exchanges_.empty()) return leave();
+  closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [this] {
+    closing_ = 0;
+    leave();
+  });
+}
+
+void HttpLink::leave() {
+  if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
   held_.clear();
-  waiting_.clear();
+  for (Lane* const lane : {&notifications_, &answers_}) lane->waiting.clear();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
+  auto done = std::exchange(on_closed_, {});
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
   session_id_.clear();
@@ -362,25 +394,36 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     revision_ = message.revision;
     is_initializing_ = true;
   }
-  if (message.id.empty() && aside_ >= kMaxAside) {
-    if (waiting_.size() >= kMaxPosts) {
-      return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
-                             " messages that wait for this server to take others");
-    }
-    waiting_.push_back(std::move(message));
-  } else {
-    transmit(std::move(message));
+  const Lane* const lane = lane_of(message);
+  if (lane != nullptr && lane->waiting.size() >= kMaxPosts) {
+    return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
+                           " messages that wait for this server to take others");
   }
+  dispatch(std::move(message));
   return {};
 }
 
-void HttpLink::transmit(OutgoingMessage message) {
+HttpLink::Lane* HttpLink::lane_of(const OutgoingMessage& message) {
+  if (!message.id.empty()) return nullptr;
+  if (message.method.empty()) return &answers_;
+  // All others wait for this one anyway, but not for ever.
+  return message.method == "notifications/initialized" ? nullptr : &notifications_;
+}
+
+void HttpLink::dispatch(OutgoingMessage message) {
+  Lane* const lane = lane_of(message);
+  if (lane == nullptr || lane->under_way < lane->most) return transmit(std::move(message), lane);
+  lane->waiting.push_back(std::move(message));
+}
+
+void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
   const bool begins_session = message.method == "initialize";
   const bool is_initialized = message.method == "notifications/initialized";
   const std::uint64_t number = ++last_number_;
-  const auto exchange = std::make_shared<Exchange>(*this, number, message.id, message.revision);
+  const auto exchange =
+      std::make_shared<Exchange>(*this, number, message.id, message.revision, lane);
   exchanges_.emplace(number, exchange);
-  if (exchange->is_aside()) ++aside_;
+  if (lane != nullptr) ++lane->under_way;
   HttpHeaderList headers = headers_for(message);
   exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
 }
@@ -389,9 +432,9 @@ void HttpLink::transmit(OutgoingMessage message) {
 void HttpLink::initialized(bool is_taken) {
   is_initializing_ = false;
   // Messages that belong to no request have a place to go before the first request comes.
-  if (is_taken) listen();
+  if (is_taken && !on_closed_) listen();
   // There is room: they count while they are held.
-  for (OutgoingMessage& message : std::exchange(held_, {})) transmit(std::move(message));
+  for (OutgoingMessage& message : std::exchange(held_, {})) dispatch(std::move(message));
 }
 
 bool HttpLink::drop(const RequestId& id) {
@@ -432,17 +475,21 @@ HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
 
 void HttpLink::forget(std::uint64_t number) {
   const auto ended = exchanges_.extract(number);
-  if (ended.empty() || !ended.mapped()->is_aside()) return;
-  --aside_;
-  if (waiting_.empty()) return;
-  OutgoingMessage next = std::move(waiting_.front());
-  waiting_.pop_front();
-  transmit(std::move(next));
+  if (ended.empty()) return;
+  if (Lane* const lane = ended.mapped()->lane()) {
+    --lane->under_way;
+    if (!lane->waiting.empty()) {
+      OutgoingMessage next = std::move(lane->waiting.front());
+      lane->waiting.pop_front();
+      transmit(std::move(next), lane);
+    }
+  }
+  if (on_closed_ && exchanges_.empty()) leave();
 }
 
 void HttpLink::listen() {
   const std::uint64_t number = ++last_number_;
-  const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_);
+  const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_, nullptr);
   exchanges_.emplace(number, exchange);
   exchange->listen();
 }

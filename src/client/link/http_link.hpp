@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,15 +51,17 @@ class HttpLink final : public ServerLink {
   HttpLink& operator=(const HttpLink&) = delete;
 
   void open(Owner& owner) override { owner_ = &owner; }
-  /// Messages that are no requests wait for each other beyond kMaxAside. Errors: kBusy beyond
-  /// kMaxPosts, of which those that wait have as many again.
+  /// Notifications are sent one after another, so that they arrive in order; of answers, those
+  /// beyond kMaxAnswers wait. Errors: kBusy beyond kMaxPosts, of which the notifications and the
+  /// answers that wait have as many again.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override { return true; }
   [[nodiscard]] bool carries_headers() const override { return true; }
-  /// Waits for the reply to the DELETE, at most kFarewell.
+  /// Sends what needs no answer, for at most kLastWords, and waits for the reply to the DELETE, for
+  /// at most kFarewell.
   void close(std::function<void()> done) override;
 
   /// Whether the stream of a legacy session is open. Nothing waits for that: a server may send the
@@ -66,20 +69,32 @@ class HttpLink final : public ServerLink {
   [[nodiscard]] bool is_listening() const { return is_listening_; }
 
   static constexpr std::size_t kMaxPosts = 4096;  // under way
-  /// Notifications and answers under way, so that a server that asks much and takes nothing does
-  /// not use up the descriptors of this process.
-  static constexpr std::size_t kMaxAside = 32;
+  /// Answers under way, so that a server that asks much and takes nothing does not use up the
+  /// descriptors of this process.
+  static constexpr std::size_t kMaxAnswers = 32;
   static constexpr Duration kFarewell = std::chrono::seconds(2);
 
  private:
   /// A POST and what becomes of its reply, or the GET of the standalone stream.
   class Exchange;
+  /// POSTs of one kind that nobody waits for. Those that are too many wait for their turn.
+  struct Lane {
+    std::size_t most;
+    std::size_t under_way = 0;
+    std::deque<OutgoingMessage> waiting = {};
+  };
 
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
-  void transmit(OutgoingMessage message);
+  /// The lane that a message has to keep to; null if there is none.
+  Lane* lane_of(const OutgoingMessage& message);
+  /// Sends a message, or lets it wait in its lane.
+  void dispatch(OutgoingMessage message);
+  void transmit(OutgoingMessage message, Lane* lane);
   void forget(std::uint64_t number);
   void initialized(bool is_taken);
   void listen();
+  /// The end of close().
+  void leave();
 
   EventLoop* loop_;
   HttpLinkOptions options_;
@@ -92,8 +107,10 @@ class HttpLink final : public ServerLink {
   /// meanwhile waits, because it could overtake that on another connection.
   bool is_initializing_ = false;
   std::vector<OutgoingMessage> held_;
-  std::size_t aside_ = 0;                // POSTs under way that nobody waits for
-  std::deque<OutgoingMessage> waiting_;  // for one of them to end
+  Lane notifications_{.most = 1};
+  Lane answers_{.most = kMaxAnswers};
+  std::function<void()> on_closed_;  // set while it is being closed
+  EventLoop::TimerId closing_ = 0;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };

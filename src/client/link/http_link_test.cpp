@@ -22,6 +22,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -450,6 +451,25 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   ASSERT_TRUE(hears(2));
 }
 
+TEST_F(HttpLinkTest, AStreamThatWasOpenIsOpenedAgainWhateverGoesWrong) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  standalone.reply->abort();
+  for (const int status : {500, 408, 400, 403}) next().reply->reply(status, {}, {});
+  next().reply->reply(200, "text/html", "at work");
+  Asked get = next();
+  EXPECT_EQ(get.method, "GET");
+  get.reply->start(200, kEvents);
+  get.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  get.reply->abort();
+  next().reply->reply(404, {}, {});
+  call();
+  EXPECT_EQ(next().method, "POST") << "the server has no such stream any more";
+}
+
 TEST_F(HttpLinkTest, NothingOvertakesTheNotificationThatTheClientIsReady) {
   open({.revision = "2025-11-25"});
   next().reply->reply(200, kJson,
@@ -493,6 +513,39 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   again.reply->reply(200, kJson, answer(4, "{}"));
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("{}"));
+}
+
+TEST_F(HttpLinkTest, ALateRefusalByAForgottenSessionDoesNotEndTheNewOne) {
+  open_legacy();
+  call();
+  call();
+  Asked first = next();
+  Asked second = next();
+  first.reply->reply(404, {}, {});
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  next().reply->reply(200, kJson, answer(4, R"({"protocolVersion":"2025-11-25"})"),
+                      std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(5, "{}"));
+  ASSERT_TRUE(hears(1));
+  second.reply->reply(404, {}, {});
+  Asked again = next();
+  EXPECT_THAT(again.body, HasSubstr("tools/call"));
+  EXPECT_EQ(again.session, "s-2");
+  again.reply->reply(200, kJson, answer(6, "{}"));
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", "{}"));
+}
+
+TEST_F(HttpLinkTest, AnErrorWithTheIdOfTheRequestIsItsAnswerAlsoWith404) {
+  open_legacy();
+  call();
+  next().reply->reply(
+      404, kJson, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"no such note"}})");
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("-32002 no such note"));
+  EXPECT_THAT(asked, IsEmpty());
 }
 
 TEST_F(HttpLinkTest, AQuietStreamThatAProxyEndsIsOpenedAgainEachTime) {
@@ -547,6 +600,22 @@ TEST_F(HttpLinkTest, AStreamOfAForgottenSessionIsNotResumedInTheNewOne) {
   EXPECT_THAT(asked, IsEmpty());
 }
 
+TEST_F(HttpLinkTest, SaysWhyNeitherTransportCouldBeSpoken) {
+  falls_back = true;
+  open({.revision = "2025-11-25"});
+  next().reply->reply(405, {}, {});
+  Asked stream = next();
+  EXPECT_EQ(stream.method, "GET");
+  stream.reply->start(200, kEvents);
+  stream.reply->write(std::string_view("event: endpoint\ndata: http://evil.example/post\n\n"));
+  stream.reply->flush();
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  ASSERT_FALSE(*connected);
+  EXPECT_EQ(connected->error().code, 405);
+  EXPECT_THAT(connected->error().message,
+              AllOf(HasSubstr("HTTP 405"), HasSubstr("another origin, http://evil.example")));
+}
+
 TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
   falls_back = true;
   open_legacy();
@@ -566,18 +635,18 @@ TEST_F(HttpLinkTest, AServerThatHasSpokenIsNotTakenForOneOfAnotherTransport) {
 TEST_F(HttpLinkTest, AServerThatTakesNoAnswersGetsFewAtOnce) {
   open_legacy(true);
   standalone.reply->start(200, kEvents);
-  constexpr std::size_t kPings = HttpLink::kMaxAside + 10;
+  constexpr std::size_t kPings = HttpLink::kMaxAnswers + 10;
   for (std::size_t i = 0; i < kPings; ++i) {
     standalone.reply->write(std::string_view(
         event("", R"({"jsonrpc":"2.0","method":"ping","id":)" + std::to_string(i) + "}")));
   }
   standalone.reply->flush();
-  ASSERT_TRUE(until([this] { return asked.size() >= HttpLink::kMaxAside; }));
+  ASSERT_TRUE(until([this] { return asked.size() >= HttpLink::kMaxAnswers; }));
   settle();
-  ASSERT_EQ(asked.size(), HttpLink::kMaxAside);
+  ASSERT_EQ(asked.size(), HttpLink::kMaxAnswers);
   // Requests do not wait for that.
   call();
-  ASSERT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAside; }));
+  ASSERT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAnswers; }));
   EXPECT_THAT(asked.back().body, HasSubstr("tools/call"));
   asked.pop_back();
   std::set<std::string> taken;
@@ -600,6 +669,39 @@ TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   Asked farewell = next();
   EXPECT_EQ(farewell.method, "DELETE");
   EXPECT_EQ(farewell.session, "s-1");
+}
+
+TEST_F(HttpLinkTest, NotificationsArriveInOrderAlsoWhenTheLinkIsClosed) {
+  open_legacy();
+  for (const std::string name : {"one", "two", "three"}) {
+    ASSERT_TRUE(session->notify("notifications/" + name, {}));
+  }
+  Asked one = next();
+  EXPECT_THAT(one.body, HasSubstr("notifications/one"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty()) << "the next one could overtake it";
+  one.reply->reply(202, {}, {});
+  Asked two = next();
+  EXPECT_THAT(two.body, HasSubstr("notifications/two"));
+  bool is_closed = false;
+  session->close([&is_closed] { is_closed = true; });
+  two.reply->reply(202, {}, {});
+  Asked three = next();
+  EXPECT_THAT(three.body, HasSubstr("notifications/three"));
+  three.reply->reply(202, {}, {});
+  Asked farewell = next();
+  EXPECT_EQ(farewell.method, "DELETE");
+  EXPECT_FALSE(is_closed);
+  farewell.reply->reply(200, {}, {});
+  EXPECT_TRUE(until([&is_closed] { return is_closed; }));
+}
+
+TEST_F(HttpLinkTest, AServerThatTakesNoNotificationHoldsUpNoEnd) {
+  open_legacy();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session->notify("notifications/x", {}));
+  Asked kept = next();
+  session->close([] {});
+  EXPECT_EQ(next().method, "DELETE");
 }
 
 TEST_F(HttpLinkTest, MayBeDestroyedWhereItIsHeardOf) {

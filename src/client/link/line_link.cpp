@@ -4,12 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 #include <system_error>
 #include <utility>
 
+#include "client/link/nobody.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "net/lines/line_reader.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -53,7 +55,11 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
         sink_(output().get()),
         reader_(limits.max_message),
         too_long_(kBusy, "it is longer than " + std::to_string(limits.max_message) + " bytes") {}
-  ~Lines() { close(); }
+  ~Lines() {
+    // Only if the loop is gone; then nobody waits.
+    on_finished_ = {};
+    close();
+  }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
@@ -95,8 +101,20 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     if (std::exchange(is_paused_, is_paused) && !is_paused) read_later();
   }
 
-  /// The process, which is nobody's then.
-  std::optional<ChildProcess> take_process() { return std::exchange(ends_.process, {}); }
+  /// Sends what was to be sent, for at most kLastWords, and waits for the end of the process.
+  /// Nobody is told of anything but that.
+  void finish(std::function<void()> done) {
+    owner_ = nullptr;
+    pause(false);
+    write();
+    on_finished_ = std::move(done);
+    if (!is_open_ || queued() == 0) return leave();
+    // What it says meanwhile is still read, or it might wait for that instead of reading.
+    closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [self = shared_from_this()] {
+      self->closing_ = 0;
+      self->leave();
+    });
+  }
 
   /// Ends the connection, and the process with it. Nobody is told. What was sent in this turn
   /// leaves first, as far as the kernel takes it at once.
@@ -127,6 +145,16 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     if (&side == &input_side_ && (events & ~std::uint32_t{EPOLLOUT}) != 0) read();
   }
 
+  void leave() {
+    const std::shared_ptr<Lines> keep = shared_from_this();
+    const auto done = std::exchange(on_finished_, {});
+    if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
+    std::optional<ChildProcess> process = std::exchange(ends_.process, {});
+    close();
+    if (!process) return done();
+    std::move(*process).finish([done](ExitStatus) { done(); });
+  }
+
   /// Several messages of one turn are sent together.
   void write_later() {
     if (std::exchange(writes_later_, true)) return;
@@ -147,7 +175,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       if (result.status != IoStatus::ok) {
         out_.clear();
         sent_ = 0;
-        return;
+        break;
       }
     }
     if (sent_ == out_.size()) {
@@ -157,6 +185,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       out_.erase(0, sent_);
       sent_ = 0;
     }
+    if (on_finished_ && queued() == 0) leave();
   }
 
   void read() {
@@ -201,6 +230,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   /// The server says nothing more. Of a process, it is known soon how it ends.
   void end(std::string_view why) {
     if (!is_open_) return;
+    if (on_finished_) return leave();
     if (!ends_.process || has_ended_) return lose(why);
     loop_->unwatch(ends_.input.get(), input_side_);
     if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
@@ -240,7 +270,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   bool is_open_ = false;
   bool writes_later_ = false;
   bool is_paused_ = false;
-  bool has_ended_ = false;  // the process
+  bool has_ended_ = false;             // the process
+  std::function<void()> on_finished_;  // set while what is left is being sent
+  EventLoop::TimerId closing_ = 0;
 };
 
 LineLink::LineLink(EventLoop& loop, OpenLines open, LineLinkLimits limits)
@@ -253,11 +285,8 @@ LineLink::~LineLink() {
 }
 
 void LineLink::close(std::function<void()> done) {
-  std::optional<ChildProcess> process = lines_ == nullptr ? std::nullopt : lines_->take_process();
-  if (!process) return done();
-  lines_->tell(nullptr);
-  lines_->close();
-  std::move(*process).finish([done = std::move(done)](ExitStatus) { done(); });
+  const std::shared_ptr<Lines> lines = std::exchange(lines_, nullptr);
+  lines == nullptr ? done() : lines->finish(std::move(done));
 }
 
 void LineLink::open(Owner& owner) {

@@ -49,7 +49,7 @@ class LineLink final : public ServerLink {
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
-  /// Waits for the end of the child.
+  /// Sends what waits to be sent, for at most kLastWords, and waits for the end of the child.
   void close(std::function<void()> done) override;
 
  private:

@@ -107,6 +107,23 @@ TEST_F(LineLinkTest, SpeaksWithAChildAndSaysHowThatEnds) {
   EXPECT_FALSE(link->send({.text = "more"}));
 }
 
+TEST_F(LineLinkTest, WhatWasSentLeavesBeforeTheEnd) {
+  open_pair();
+  const std::string text(4'000'000, 'x');
+  ASSERT_TRUE(link->send({.text = text}));
+  bool is_closed = false;
+  link->close([&is_closed] { is_closed = true; });
+  EXPECT_FALSE(is_closed);
+  std::string all;
+  ASSERT_TRUE(until([&] {
+    all += take();
+    return is_closed;
+  }));
+  all += take();
+  EXPECT_EQ(all, text + "\n");
+  EXPECT_FALSE(lost);
+}
+
 TEST_F(LineLinkTest, WhatAChildHasSaidComesBeforeItsEnd) {
   open(script("head -c 3000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; exit 0"));
   ASSERT_TRUE(until([this] { return lost.has_value(); }));

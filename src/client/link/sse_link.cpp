@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/link/nobody.hpp"
 #include "client/link/reply_head.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
@@ -43,9 +44,30 @@ int code_of(const Error& why) {
 }  // namespace
 
 SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
-    : options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
+    : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
-SseLink::~SseLink() = default;
+SseLink::~SseLink() {
+  if (closing_ != 0) loop_->cancel(closing_);
+}
+
+void SseLink::close(std::function<void()> done) {
+  owner_ = &nobody();
+  on_closed_ = std::move(done);
+  waiting_.clear();
+  std::erase_if(posts_, [](const auto& each) { return !each.second.id.empty(); });
+  if (posts_.empty()) return leave();
+  closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [this] {
+    closing_ = 0;
+    leave();
+  });
+}
+
+void SseLink::leave() {
+  if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
+  // It may destroy this.
+  const auto done = std::exchange(on_closed_, {});
+  done();
+}
 
 void SseLink::open(Owner& owner) {
   owner_ = &owner;
@@ -163,6 +185,7 @@ void SseLink::post(OutgoingMessage message) {
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
   const Post post = std::move(posts_.extract(number).mapped());
+  if (on_closed_) return posts_.empty() ? leave() : void();
   if (why.code / 100 != 2 && !post.id.empty()) owner_->on_unanswered(post.id, why);
 }
 
@@ -173,6 +196,7 @@ void SseLink::lose(int code, const std::string& why) {
   const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
+  if (on_closed_) return leave();
   owner_->on_lost(error);
 }
 

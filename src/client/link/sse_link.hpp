@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,9 @@ class SseLink final : public ServerLink {
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
+  /// Waits until the server has taken notifications and answers, for at most kLastWords. Its stream
+  /// stays open until then, because the session ends with that.
+  void close(std::function<void()> done) override;
 
   static constexpr std::size_t kMaxPosts = 1000;  // under way, or that wait
 
@@ -55,7 +59,10 @@ class SseLink final : public ServerLink {
   void post(OutgoingMessage message);
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
+  /// The end of close().
+  void leave();
 
+  EventLoop* loop_;
   SseLinkOptions options_;
   Owner* owner_ = nullptr;
   AuthorizedHttp http_;
@@ -72,6 +79,8 @@ class SseLink final : public ServerLink {
   };
   std::map<std::uint64_t, Post> posts_;
   std::uint64_t last_number_ = 0;
+  std::function<void()> on_closed_;  // set while it is being closed
+  EventLoop::TimerId closing_ = 0;
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

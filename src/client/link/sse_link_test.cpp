@@ -87,6 +87,22 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
   bool leaves = false;
 };
 
+TEST_F(SseLinkTest, WhatWasSentIsTakenBeforeTheEnd) {
+  const Asked stream = open_to("/m");
+  ASSERT_TRUE(link->send({.text = "{}", .method = "notifications/x"}));
+  Asked post = next();
+  bool is_closed = false;
+  link->close([this, &is_closed] {
+    is_closed = true;
+    link = nullptr;
+  });
+  settle();
+  EXPECT_FALSE(is_closed);
+  post.reply->reply(202, {}, {});
+  EXPECT_TRUE(until([&is_closed] { return is_closed; }));
+  EXPECT_FALSE(lost);
+}
+
 TEST_F(SseLinkTest, PostsWhereTheServerSays) {
   for (const auto& [place, target] :
        std::vector<std::pair<std::string, std::string>>{{"messages?s=1", "/a/messages?s=1"},

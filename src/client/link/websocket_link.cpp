@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/link/authorized_http.hpp"
+#include "client/link/nobody.hpp"
 #include "core/log/log.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -117,7 +118,16 @@ void WebSocketLink::on_message(WebSocketOpcode kind, std::string_view text) {
   owner_->on_unreadable(text, {kInternalServerError, "it is binary, and messages are text", {}});
 }
 
+void WebSocketLink::close(std::function<void()> done) {
+  if (socket_ == nullptr || !socket_->is_open()) return done();
+  owner_ = &nobody();
+  on_closed_ = std::move(done);
+  socket_->close();
+}
+
 void WebSocketLink::on_end(const Error& why) {
+  // The callback may destroy this.
+  if (const auto done = std::exchange(on_closed_, {})) return done();
   if (is_refused_) return;
   lose({why.code >= 400 && why.code < 500 ? why.code : kLostConnection, why.message, {}});
 }

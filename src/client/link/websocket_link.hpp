@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -39,6 +40,9 @@ class WebSocketLink final : public ServerLink {
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override;
+  /// Waits until the server has taken what was sent, which the closing handshake shows, or a
+  /// second.
+  void close(std::function<void()> done) override;
 
  private:
   void connect();
@@ -63,6 +67,7 @@ class WebSocketLink final : public ServerLink {
   std::set<RequestId> paused_;
   std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
+  std::function<void()> on_closed_;  // set while it is being closed
 };
 
 }  // namespace sluice

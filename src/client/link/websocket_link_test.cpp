@@ -92,6 +92,24 @@ TEST_F(WebSocketLinkTest, WhatIsSentEarlyWaitsForTheHandshake) {
   EXPECT_THAT(unreadable, ElementsAre("it is binary, and messages are text"));
 }
 
+TEST_F(WebSocketLinkTest, WaitsForTheClosingHandshake) {
+  open();
+  ScriptedServer::Peer& peer = accept(0);
+  ASSERT_TRUE(link->send({.text = "one"}));
+  EXPECT_THAT(received(peer, 1), ElementsAre("one"));
+  ASSERT_TRUE(link->send({.text = "two"}));
+  bool is_closed = false;
+  link->close([this, &is_closed] {
+    is_closed = true;
+    link = nullptr;
+  });
+  EXPECT_FALSE(is_closed);
+  EXPECT_THAT(received(peer, 1), ElementsAre("two"));
+  peer.close();
+  EXPECT_TRUE(run_until(loop, [&is_closed] { return is_closed; }));
+  EXPECT_FALSE(lost);
+}
+
 TEST_F(WebSocketLinkTest, ARefusalKeepsItsStatus) {
   open();
   server.peer(0).send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");

@@ -29,8 +29,9 @@ ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, O
       options_(std::move(options)),
       handshake_(*this, options_),
       questions_(loop, options_),
-      server_requests_(questions_, options_.max_questions,
-                       [this](std::string text) { reply(std::move(text)); }),
+      server_requests_(
+          questions_, options_.max_questions, [this](std::string text) { reply(std::move(text)); },
+          [this](Number request) { on_turn(request); }),
       requests_(loop, [this](Number number, const char* why) { give_up(number, why); }),
       link_(std::move(link)),
       writer_(options_, tools_, link_->carries_headers()) {}
@@ -62,7 +63,7 @@ void ClientSession::later(UniqueFunction<void()> task) {
   });
 }
 
-void ClientSession::on_session_over(const RequestId& id) {
+void ClientSession::to_new_session(const RequestId& id, bool is_current) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const Number number = requests_.number_of(id);
   if (number == 0) return;
@@ -71,7 +72,14 @@ void ClientSession::on_session_over(const RequestId& id) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   requests_.end_round(request);
+  if (is_current || !has_session()) return hold(number, request);
   request.was_held = true;
+  send_round(number, request);
+}
+
+void ClientSession::hold(Number number, OpenRequest& request) {
+  request.was_held = true;
+  requests_.expect(number, request);
   held_.push_back(number);
   renew();
 }
@@ -130,10 +138,8 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
     end_later(number, std::unexpected(*refused));
   } else if (known) {
     end_later(number, *std::move(known));
-  } else if ((handshake_.is_running() || has_no_session_) && !is_handshake(request.method)) {
-    held_.push_back(number);
-    request.was_held = true;
-    renew();
+  } else if (!has_session() && !is_handshake(request.method)) {
+    hold(number, request);
   } else {
     send_round(number, request);
   }
@@ -174,7 +180,20 @@ void ClientSession::send_round(Number number, OpenRequest& request) {
                                  .may_become_task = request.options.may_become_task},
                                 *server_.revision));
   if (!sent) return end_later(number, std::unexpected(std::move(sent.error())));
-  requests_.expect(number, request);
+  expect(number, request);
+}
+
+void ClientSession::expect(Number number, OpenRequest& request) {
+  // Questions do not keep connecting alive: they may not come before it is done.
+  const bool waits_for_us = !is_handshake(request.method) && server_requests_.is_our_turn(number);
+  waits_for_us ? requests_.stop_waiting(request) : requests_.expect(number, request);
+}
+
+void ClientSession::on_turn(Number only) {
+  for (const auto& [number, each] : requests_.all()) {
+    const bool is_concerned = each.id != 0 && (only == 0 || only == number);
+    if (is_concerned) expect(number, *requests_.find(number));
+  }
 }
 
 Result<void> ClientSession::notify(std::string_view method, json::object params) {
@@ -185,6 +204,7 @@ Result<void> ClientSession::notify(std::string_view method, json::object params)
 void ClientSession::give_up(Number number, const char* what) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const OpenRequest& request = *requests_.find(number);
+  if (request.method == "server/discover") late_probe_ = std::to_string(request.id);
   tell_cancelled(request, what);
   end(number, std::unexpected(explained(
                   request, {kTimedOut, "No answer to " + request.method + ": " + what, {}})));
@@ -193,8 +213,7 @@ void ClientSession::give_up(Number number, const char* what) {
 OpenRequest ClientSession::remove(Number number) {
   pause(number, false);
   OpenRequest request = requests_.take(number);
-  // Who is asked for input hears that the request is over.
-  for (const auto& [key, question] : request.open_inputs) questions_.withdraw(question);
+  withdraw_inputs(request);
   return request;
 }
 
@@ -206,6 +225,12 @@ void ClientSession::pause(Number number, bool is_paused) {
     link_->pause(request->paused, true);
   } else if (!is_paused) {
     link_->pause(std::exchange(request->paused, {}), false);
+  }
+}
+
+void ClientSession::withdraw_inputs(OpenRequest& request) {
+  for (const auto& [key, question] : std::exchange(request.open_inputs, {})) {
+    questions_.withdraw(question);
   }
 }
 
@@ -258,8 +283,11 @@ bool ClientSession::take(std::string_view text, const RequestId* only) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
   // The texts point into `text`, so each can be parsed by itself.
-  const auto texts = parser_.parse_batch(text, options_.max_requests);
-  if (!texts) return take_one(text, only);
+  const auto texts = parser_.parse_batch(text, kMaxBatch);
+  if (!texts) {
+    on_unreadable({}, texts.error().error);
+    return true;
+  }
   bool is_right = true;
   for (const std::string_view each : *texts) {
     is_right &= take_one(each, only);
@@ -306,6 +334,10 @@ void ClientSession::on_unreadable(std::string_view text, const Error& why) {
 void ClientSession::on_response(const Message& message) {
   const Number number = requests_.number_of(message.id);
   if (number == 0) {
+    const json::object* const about = object_at(*message.body, "result");
+    if (about != nullptr && message.id == late_probe_) {
+      return handshake_.on_late_answer(own_copy(*about));
+    }
     log_debug("a server has answered what nobody waits for",
               {{"id", std::string_view(message.id)}});
     return;
@@ -346,12 +378,13 @@ void ClientSession::on_error(Number number, OpenRequest& request, Error error) {
   if (!may_have_changed) return end(number, std::unexpected(std::move(error)));
   requests_.end_round(request);
   cache_.drop("tools/list");
-  refresh_tools(*this, [this, number, why = std::move(error)](const Result<void>& outcome) {
-    OpenRequest* const waiting = requests_.find(number);
-    if (waiting == nullptr) return;
-    if (!outcome) return end(number, std::unexpected(why));
-    send_round(number, *waiting);
-  });
+  refresh_tools(*this, request.options.idle_timeout,
+                [this, number, why = std::move(error)](const Result<void>& outcome) {
+                  OpenRequest* const waiting = requests_.find(number);
+                  if (waiting == nullptr) return;
+                  if (!outcome) return end(number, std::unexpected(why));
+                  send_round(number, *waiting);
+                });
 }
 
 void ClientSession::on_input_required(Number number, const json::object& result) {
@@ -385,7 +418,11 @@ void ClientSession::on_input(Number number, const std::string& key, Result<json:
   // A question is withdrawn when its request ends.
   OpenRequest& request = *requests_.find(number);
   request.open_inputs.erase(key);
-  if (!answer) return end_later(number, std::move(answer));
+  if (!answer) {
+    // Their answers must not begin another round before the request has ended.
+    withdraw_inputs(request);
+    return end_later(number, std::move(answer));
+  }
   request.inputs[key] = std::move(*answer);
   if (request.open_inputs.empty()) next_round(number, request);
 }
@@ -420,7 +457,7 @@ void ClientSession::on_notification(const Message& message, const RequestId* rep
     const bool is_progress = request != nullptr && !is_handshake(request->method) &&
                              (related_task(params).empty() || request->options.may_become_task);
     if (is_progress) {
-      requests_.expect(number, *request);
+      expect(number, *request);
       // The callback may end the request.
       if (const auto on_progress = request->callbacks.on_progress) on_progress(own_copy(params));
       return;

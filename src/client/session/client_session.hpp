@@ -44,6 +44,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
  public:
   using Options = ClientSessionOptions;
 
+  /// Messages in one batch. A longer one is not taken, for a short text can have very many.
+  static constexpr std::size_t kMaxBatch = 100'000;
+
   ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options);
   ~ClientSession() override;
   ClientSession(const ClientSession&) = delete;
@@ -96,7 +99,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_unreadable(std::string_view text, const Error& why) override;
   void on_unanswered(const RequestId& id, const Error& why) override;
   void on_broken_off(const RequestId& id, const Error& why) override;
-  void on_session_over(const RequestId& id) override;
+  void on_session_over(const RequestId& id) override { to_new_session(id, true); }
+  void on_old_session_over(const RequestId& id) override { to_new_session(id, false); }
   void on_listening() override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
@@ -108,13 +112,25 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void ask(std::string method, json::object params, Duration patience) override;
   void later(UniqueFunction<void()> task) override;
 
+  /// Sends a request again, whose session is over; in another one if that is the current session.
+  void to_new_session(const RequestId& id, bool is_current);
+  /// Lets a request wait for a new session, for as long as the server may be silent.
+  void hold(Number number, OpenRequest& request);
+  /// Whether requests can be sent: no session is being begun, and none was lost for good.
+  [[nodiscard]] bool has_session() const { return !handshake_.is_running() && !has_no_session_; }
   /// Begins a new session in place of the one that is forgotten.
   void renew();
   /// Sends what has waited for the new session, or says why there is none.
   void renewed(const Result<void>& outcome);
 
   void send_round(Number number, OpenRequest& request);
+  /// The server has its idle timeout from now on, unless it is waiting for an answer of ours.
+  void expect(Number number, OpenRequest& request);
+  /// A question that belongs to a request, or to any if `only` is 0, was asked or is over.
+  void on_turn(Number only);
   OpenRequest remove(Number number);
+  /// Whoever is asked for input hears that nobody waits for it.
+  void withdraw_inputs(OpenRequest& request);
   void remove_all();
   /// Sends a request again, in a while. Returns false if that may do something twice, and says so
   /// in `why` it is not answered.
@@ -155,6 +171,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   std::optional<Error> lost_;    // why the link is over
   bool has_no_session_ = false;  // it could not be replaced
   std::vector<Number> held_;     // requests that wait for a new session
+  RequestId late_probe_;         // that was given up
   Number last_number_ = 0;
   Questions questions_;
   ServerRequests server_requests_;

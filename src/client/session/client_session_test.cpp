@@ -113,6 +113,71 @@ TEST_F(ClientSessionTest, ARevisionThatBothKnowIsTriedOnce) {
   EXPECT_THAT(wire.sent, IsEmpty());
 }
 
+TEST_F(ClientSessionTest, SpeaksOnlyWhatTheServerLists) {
+  open();
+  reply(R"("result":{"supportedVersions":["3000-01-01","2025-03-26","2025-06-18"]})");
+  EXPECT_THAT(take(), HasSubstr(R"("protocolVersion":"2025-06-18")"));
+  receive(R"({"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18"}})");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2025-06-18");
+
+  for (const std::string pinned : {"", "2026-07-28"}) {
+    options.revision = pinned;
+    connected.reset();
+    open();
+    reply(R"("result":{"supportedVersions":["3000-01-01"]})");
+    ASSERT_TRUE(connected && !*connected);
+    EXPECT_EQ(connected->error().code, kUnsupportedProtocolVersion);
+    EXPECT_EQ(connected->error().data, R"({"supported":["3000-01-01"]})");
+    EXPECT_THAT(wire.sent, IsEmpty());
+  }
+}
+
+TEST_F(ClientSessionTest, AModernServerThatStartsSlowlyIsFound) {
+  // It answers the probe late, and knows no `initialize`.
+  open();
+  take();
+  loop.advance(options.probe_timeout);
+  EXPECT_THAT(take(), HasSubstr(R"("id":2,"method":"initialize")"));
+  receive(R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"a":1}})");
+  EXPECT_FALSE(connected);
+  receive(R"({"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"what?"}})");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2026-07-28");
+  EXPECT_TRUE((*connected)->about.contains("a"));
+  EXPECT_THAT(wire.sent, IsEmpty());
+
+  // It has lost the probe, and says what it speaks.
+  connected.reset();
+  open();
+  take();
+  loop.advance(options.probe_timeout);
+  const std::string refusal =
+      R"("error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}})";
+  reply(refusal);
+  reply(R"("result":{"supportedVersions":["2026-07-28"]})");
+  EXPECT_EQ(last.method, "server/discover");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2026-07-28");
+
+  // It speaks both eras: the session that was begun counts.
+  connected.reset();
+  open();
+  take();
+  loop.advance(options.probe_timeout);
+  receive(R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}})");
+  reply(R"("result":{"protocolVersion":"2025-11-25"})");
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_EQ((*connected)->revision->name, "2025-11-25");
+  // Nor does the late answer count when that session is replaced.
+  take();
+  call();
+  take();
+  wire.owner->on_session_over(last.id);
+  reply(refusal);
+  EXPECT_THAT(said, ElementsAre("-32022 no"));
+}
+
 TEST_F(ClientSessionTest, APinnedRevisionIsTheOnlyOne) {
   options.revision = "2026-07-28";
   open();
@@ -361,6 +426,59 @@ TEST_F(ClientSessionTest, QuestionsEndWithTheirRequest) {
   EXPECT_EQ(take(), "nothing");
 }
 
+TEST_F(ClientSessionTest, NothingIsSentForARequestOfWhichAQuestionHasFailed) {
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{)"
+        R"("a":{"method":"roots/list"},"b":{"method":"roots/list"}}})");
+  ASSERT_EQ(asked.size(), 2U);
+  // Both in the same turn.
+  asked[0].answer(fail(-5, "the user has had enough"));
+  asked[1].answer(json::object());
+  loop.run();
+  EXPECT_EQ(take(), "nothing");
+  EXPECT_THAT(said, ElementsAre("-5 the user has had enough"));
+  EXPECT_THAT(withdrawn, ElementsAre(asked[1].number));
+}
+
+TEST_F(ClientSessionTest, NoSilenceIsHeldAgainstAServerThatWaitsForAnAnswer) {
+  open_legacy();
+  for (int i = 0; i < 3; ++i) call({.idle_timeout = 60s});
+  receive(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(59s);
+  receive(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{)"
+          R"("progressToken":2,"progress":1}})");
+  loop.advance(10min);
+  EXPECT_THAT(said, ElementsAre("progress 1")) << "the user is still thinking";
+  asked.at(0).answer(json::object());
+  loop.advance(59s);
+  EXPECT_EQ(said.size(), 1U);
+  loop.advance(1s);
+  EXPECT_THAT(said.back(), HasSubstr("-31001"));
+  EXPECT_EQ(said.size(), 4U);
+
+  said.clear();
+  call({.idle_timeout = 60s});
+  receive(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(60s);
+  EXPECT_THAT(said, IsEmpty());
+  receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}})");
+  loop.advance(60s);
+  EXPECT_EQ(said.size(), 1U) << "the server has taken the question back";
+}
+
+TEST_F(ClientSessionTest, AQuestionInAReplyStopsTheTimeOfItsRequestAlone) {
+  open_legacy();
+  call({.idle_timeout = 60s});
+  call({.idle_timeout = 60s, .timeout = 3min});
+  wire.owner->on_reply("3", R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})");
+  loop.advance(60s);
+  ASSERT_THAT(said, ElementsAre(HasSubstr("silent")));
+  EXPECT_EQ(session->unanswered(), 1U);
+  loop.advance(2min);
+  EXPECT_THAT(said.back(), HasSubstr("it took too long"));
+}
+
 TEST_F(ClientSessionTest, AnswersTheRequestsOfALegacyServer) {
   open_legacy();
   receive(R"({"jsonrpc":"2.0","id":"p","method":"ping"})");
@@ -500,6 +618,21 @@ TEST_F(ClientSessionTest, ASessionThatCannotBeReplacedFailsItsRequests) {
   reply(R"("result":{"b":1})");
   EXPECT_THAT(said, ElementsAre("-31010 full", "503 down", R"({"a":1})", R"({"b":1})"));
   EXPECT_EQ(session->unanswered(), 0U);
+}
+
+TEST_F(ClientSessionTest, TheIdleTimeoutHoldsWhileASessionIsReplaced) {
+  open_legacy();
+  call({.idle_timeout = 2s});
+  take();
+  wire.owner->on_session_over("2");
+  call({.idle_timeout = 3s});
+  loop.advance(2s);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("silent")));
+  loop.advance(1s);
+  EXPECT_EQ(said.size(), 2U);
+  reply(R"("result":{"protocolVersion":"2025-11-25"})");
+  EXPECT_THAT(take(), HasSubstr("notifications/initialized"));
+  EXPECT_EQ(take(), "nothing");
 }
 
 TEST_F(ClientSessionTest, ASessionIsReplacedAlsoWhileThereIsNoRoomForRequests) {
@@ -684,6 +817,42 @@ TEST_F(ClientSessionTest, NoRequestIsLeftPausedWhenItIsOver) {
   EXPECT_THAT(wire.paused, IsEmpty());
   session->pause(answered, true);
   EXPECT_THAT(wire.paused, IsEmpty()) << "it is over";
+}
+
+TEST_F(ClientSessionTest, TheIdleTimeoutHoldsWhileToolsAreListedAgain) {
+  wire.carries_headers = true;
+  open_modern();
+  call({.idle_timeout = 2s});
+  reply(R"("error":{"code":-32020,"message":"mismatch"})");
+  take();
+  EXPECT_EQ(last.method, "tools/list");
+  loop.advance(2s);
+  EXPECT_THAT(said, ElementsAre("-32020 mismatch"));
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(ClientSessionTest, ABatchMayBeLongerThanThereAreRequestsAndAnEndlessOneIsNamed) {
+  options.revision = "2025-03-26";
+  options.max_requests = 2;
+  open();
+  reply(R"("result":{"protocolVersion":"2025-03-26"})");
+  take();
+  const auto batch = [](std::size_t before) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < before; ++i) text += R"({"jsonrpc":"2.0","method":"n"},)";
+    return text + R"({"jsonrpc":"2.0","id":2,"result":{}}])";
+  };
+  call({.idle_timeout = 60s});
+  receive(batch(ClientSession::kMaxBatch));
+  EXPECT_THAT(notified, IsEmpty());
+  loop.advance(60s);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("the batch has more than 100000 messages")));
+  call();
+  std::string text = batch(1000);
+  text.replace(text.find(R"("id":2)"), 6, R"("id":3)");
+  receive(text);
+  EXPECT_EQ(notified.size(), 1000U);
+  EXPECT_EQ(said.back(), "{}");
 }
 
 TEST_F(ClientSessionTest, BatchesMayMixEverythingThatAServerSends) {

@@ -12,18 +12,28 @@
 namespace sluice {
 namespace {
 
+/// Whether a JSON array has the name of a revision.
+bool is_among(const json::value* names, const Revision& revision) {
+  return names != nullptr && names->is_array() &&
+         std::ranges::any_of(names->get_array(), [&revision](const json::value& name) {
+           return name.is_string() && name.get_string() == revision.name;
+         });
+}
+
 /// The newest revision of `era` among the names in a JSON array; null if there is none.
 const Revision* newest_of(const json::value* names, Era era) {
-  if (names == nullptr || !names->is_array()) return nullptr;
   for (const Revision& each : revisions()) {
-    if (each.era == era &&
-        std::ranges::any_of(names->get_array(), [&each](const json::value& name) {
-          return name.is_string() && name.get_string() == each.name;
-        })) {
-      return &each;
-    }
+    if (each.era == era && is_among(names, each)) return &each;
   }
   return nullptr;
+}
+
+/// The same of those that an error says are supported (2026-07-28,
+/// UnsupportedProtocolVersionError).
+const Revision* newest_supported(const Error& why, Era era) {
+  const Result<json::value> data = parse_json(why.data);
+  const json::object* const members = data ? data->if_object() : nullptr;
+  return members == nullptr ? nullptr : newest_of(members->if_contains("supported"), era);
 }
 
 }  // namespace
@@ -71,6 +81,8 @@ void Handshake::start(Done done) {
 
 void Handshake::renew(const Revision& spoken, Done done) {
   done_ = std::move(done);
+  is_renewing_ = true;
+  late_.reset();
   initialize(spoken);
 }
 
@@ -89,28 +101,49 @@ void Handshake::discover(const Revision& revision) {
 }
 
 void Handshake::on_discovered(const Revision& asked, Result<json::object> answer) {
-  if (answer) {
-    const Revision* const newest = newest_of(answer->if_contains("supportedVersions"), Era::modern);
-    const bool is_free = newest != nullptr && options_->revision.empty();
-    return succeed(is_free ? *newest : asked, std::move(*answer));
-  }
+  if (answer) return choose(asked, std::move(*answer));
   const Error& error = answer.error();
   if (error.code == kUnsupportedProtocolVersion) {
-    const Result<json::value> data = parse_json(error.data);
-    const json::object* const members = data ? data->if_object() : nullptr;
-    const json::value* const names =
-        members == nullptr ? nullptr : members->if_contains("supported");
-    if (options_->revision.empty() && !std::exchange(has_probed_twice_, true)) {
-      if (const Revision* const modern = newest_of(names, Era::modern)) return discover(*modern);
-      if (const Revision* const legacy = newest_of(names, Era::legacy)) return initialize(*legacy);
+    if (!may_probe_again()) return fail(error);
+    if (const Revision* const modern = newest_supported(error, Era::modern)) {
+      return discover(*modern);
     }
-    return fail(error);
+    const Revision* const legacy = newest_supported(error, Era::legacy);
+    return legacy == nullptr ? fail(error) : initialize(*legacy);
   }
   if (!options_->revision.empty()) return fail(error);
   // Whatever else it says, it does not know the question: it is a legacy server, or it has died of
   // the question.
   if (!session_->reopen()) return fail(error);
   fall_back();
+}
+
+bool Handshake::may_probe_again() {
+  return options_->revision.empty() && !is_renewing_ && !std::exchange(has_probed_twice_, true);
+}
+
+void Handshake::choose(const Revision& asked, json::object about) {
+  const json::value* const names = about.if_contains("supportedVersions");
+  // It has answered in the revision it was asked in, so without a list that is the one.
+  if (names == nullptr || !names->is_array()) return succeed(asked, std::move(about));
+  if (options_->revision.empty()) {
+    if (const Revision* const modern = newest_of(names, Era::modern)) {
+      return succeed(*modern, std::move(about));
+    }
+    if (const Revision* const legacy = newest_of(names, Era::legacy)) return initialize(*legacy);
+  } else if (is_among(names, asked)) {
+    return succeed(asked, std::move(about));
+  }
+  const std::string& pinned = options_->revision;
+  fail({kUnsupportedProtocolVersion,
+        pinned.empty()
+            ? "The server lists no revision that this client speaks, which are " + revisions_json()
+            : "The server does not list revision \"" + pinned + "\", which it was to speak",
+        to_json(json::object{{"supported", *names}})});
+}
+
+void Handshake::on_late_answer(json::object about) {
+  if (done_ && asked_ == nullptr && !is_renewing_) late_ = std::move(about);
 }
 
 bool Handshake::takes_for_legacy(const Error& why) const {
@@ -132,8 +165,18 @@ void Handshake::initialize(const Revision& revision) {
                 options_->connect_timeout);
 }
 
+void Handshake::on_refused(Error why) {
+  if (auto late = std::exchange(late_, std::nullopt)) {
+    return choose(newest_revision(Era::modern), *std::move(late));
+  }
+  const Revision* const modern =
+      why.code == kUnsupportedProtocolVersion ? newest_supported(why, Era::modern) : nullptr;
+  if (modern == nullptr || !may_probe_again()) return fail(std::move(why));
+  discover(*modern);
+}
+
 void Handshake::on_initialized(Result<json::object> answer) {
-  if (!answer) return fail(std::move(answer.error()));
+  if (!answer) return on_refused(std::move(answer.error()));
   const std::string name(text_at(*answer, "protocolVersion"));
   const Revision* const agreed = find_revision(name);
   if (agreed == nullptr || agreed->era != Era::legacy ||

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -64,6 +65,9 @@ class Handshake {
 
   [[nodiscard]] bool is_running() const { return static_cast<bool>(done_); }
   void on_answer(Result<json::object> answer);
+  /// The result of a probe that was given up for the server's silence. It counts if `initialize`
+  /// fails: a server that starts slowly is no legacy one.
+  void on_late_answer(json::object about);
   /// Whether the link's end is taken for the answer of a legacy server to the probe. If so, and the
   /// link is open again, call fall_back().
   [[nodiscard]] bool takes_for_legacy(const Error& why) const;
@@ -76,7 +80,12 @@ class Handshake {
  private:
   void discover(const Revision& revision);
   void on_discovered(const Revision& asked, Result<json::object> answer);
+  /// Chooses a revision from the result of a probe in `asked`.
+  void choose(const Revision& asked, json::object about);
+  /// Whether the server may be probed, or begun with, once more in a revision that it names.
+  bool may_probe_again();
   void initialize(const Revision& revision);
+  void on_refused(Error why);
   void on_initialized(Result<json::object> answer);
   void succeed(const Revision& revision, json::object about);
 
@@ -85,6 +94,8 @@ class Handshake {
   Done done_;                        // empty: it is not running
   const Revision* asked_ = nullptr;  // the revision of the probe; null while there is none
   bool has_probed_twice_ = false;
+  bool is_renewing_ = false;          // in the revision that was found before, and in no other
+  std::optional<json::object> late_;  // the answer to the probe
 };
 
 }  // namespace sluice

@@ -70,12 +70,12 @@ class OpenRequests {
   void end_round(OpenRequest& request);
   /// Waits for the server from now on, for as long as it may be silent.
   void expect(Number number, OpenRequest& request);
+  /// Nothing is expected for now: neither the server nor the next attempt.
+  void stop_waiting(OpenRequest& request);
   /// Calls `then` after `wait`, unless the request is over by then.
   void later(OpenRequest& request, Duration wait, std::function<void()> then);
 
  private:
-  void stop_waiting(OpenRequest& request);
-
   Executor* loop_;
   std::function<void(Number, const char* why)> give_up_;
   Map all_;

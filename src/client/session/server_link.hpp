@@ -49,6 +49,8 @@ class ServerLink {
     /// The server does not know the session any more, so the request was not carried out
     /// (2025-11-25, Session Management: 404).
     virtual void on_session_over(const RequestId& id) = 0;
+    /// The same of a session that another has replaced since the request was sent.
+    virtual void on_old_session_over(const RequestId& id) { on_session_over(id); }
     /// From now on messages can come that belong to no request; those before may be lost. Only
     /// transports that open a stream of its own for them say so (2025-11-25, Listening for Messages
     /// from the Server).

@@ -1,5 +1,6 @@
 #include "client/session/server_requests.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -34,11 +35,15 @@ void ServerRequests::on_request(const Message& message, std::uint64_t request) {
     return refuse(kInvalidRequest, "A request with this id is still unanswered");
   }
   if (open_.size() >= most_) return refuse(kLimitReached, "Too many questions are open");
-  open_[message.id] = questions_->ask(
+  Open& open = open_[message.id];
+  open.request = request;
+  open.question = questions_->ask(
       {.method = std::string(message.method), .params = json::object(params, json::storage_ptr())},
       request,
-      [this, id = message.id, meta = meta_of_answer(params)](Result<json::object> said) mutable {
+      [this, id = message.id, request,
+       meta = meta_of_answer(params)](Result<json::object> said) mutable {
         open_.erase(id);
+        on_turn_(request);
         if (said) {
           for (const auto& [key, value] : meta) {
             json::value& members = (*said)["_meta"];
@@ -51,6 +56,7 @@ void ServerRequests::on_request(const Message& message, std::uint64_t request) {
         if (Result<json::value> data = parse_json(said.error().data)) error["data"] = *data;
         reply(id, {{"error", std::move(error)}});
       });
+  on_turn_(request);
 }
 
 void ServerRequests::on_cancelled(const Message& message) {
@@ -59,11 +65,21 @@ void ServerRequests::on_cancelled(const Message& message) {
   const auto text = exact_text(*id, message.text, {"params", "requestId"});
   if (!text) return;
   const auto taken = open_.extract(*text);
-  if (!taken.empty()) questions_->withdraw(taken.mapped());
+  if (taken.empty()) return;
+  questions_->withdraw(taken.mapped().question);
+  on_turn_(taken.mapped().request);
 }
 
 void ServerRequests::withdraw_all() {
-  for (const auto& [id, question] : std::exchange(open_, {})) questions_->withdraw(question);
+  const auto withdrawn = std::exchange(open_, {});
+  for (const auto& [id, open] : withdrawn) questions_->withdraw(open.question);
+  if (!withdrawn.empty()) on_turn_(0);
+}
+
+bool ServerRequests::is_our_turn(std::uint64_t request) const {
+  return std::ranges::any_of(open_, [request](const auto& each) {
+    return each.second.request == 0 || each.second.request == request;
+  });
 }
 
 void ServerRequests::reply(const RequestId& id, const json::object& members) {

@@ -15,6 +15,12 @@ bool has_ended(std::string_view status) {
   return status == to_string(TaskStatus::completed) || status == to_string(TaskStatus::failed);
 }
 
+bool is_known(std::string_view status) {
+  return has_ended(status) || status == to_string(TaskStatus::working) ||
+         status == to_string(TaskStatus::input_required) ||
+         status == to_string(TaskStatus::cancelled);
+}
+
 }  // namespace
 
 std::string_view related_task(const json::object& params) {
@@ -46,16 +52,20 @@ void TaskFollower::poll() {
 void TaskFollower::on_polled(Result<json::object> answer) {
   poll_ = 0;
   if (answer) {
-    failures_ = 0;
+    failed_polls_ = 0;
     return take(*answer);
   }
-  if (!is_passing(answer.error()) || ++failures_ > kMaxFailures) return end(std::move(answer));
+  if (!is_passing(answer.error()) || ++failed_polls_ > kMaxFailures) return end(std::move(answer));
   later(interval_, [this] { poll(); });
 }
 
 void TaskFollower::take(const json::object& state) {
   const bool by_extension = is_extension();
   const std::string_view status = text_at(state, "status");
+  // Who waits for such a task would wait for ever.
+  if (!is_known(status)) {
+    return end(fail(kInternalError, "The server's state of the task has no status that is known"));
+  }
   std::string seen(status);
   seen.append(" ").append(text_at(state, "statusMessage"));
   if (seen_ != seen) {
@@ -135,7 +145,7 @@ void TaskFollower::ask_for_result(bool has_ended) {
                   result_ = 0;
                   const bool is_lost = !answer && is_passing(answer.error());
                   // The next state asks for it again.
-                  if (!is_lost || ++failures_ > kMaxFailures) end(std::move(answer));
+                  if (!is_lost || ++failed_results_ > kMaxFailures) end(std::move(answer));
                 });
 }
 
@@ -173,8 +183,13 @@ void TaskFollower::send_answers() {
   update_ = ask("tasks/update", {{"taskId", id_}, {"inputResponses", sent_answers_}},
                 {.idle_timeout = options().idle_timeout}, [this](Result<json::object> answer) {
                   update_ = 0;
-                  if (answer) return send_answers();
-                  if (!is_passing(answer.error())) return end(std::move(answer));
+                  if (answer) {
+                    failed_updates_ = 0;
+                    return send_answers();
+                  }
+                  if (!is_passing(answer.error()) || ++failed_updates_ > kMaxFailures) {
+                    return end(std::move(answer));
+                  }
                   // They are sent again with the next state that has questions.
                   for (const auto& [key, value] : sent_answers_) answers_[key] = value;
                 });

@@ -28,7 +28,7 @@ class TaskFollower final : public SessionActivity {
   static constexpr Duration kDefaultInterval = std::chrono::seconds(1);  // the server names none
   static constexpr Duration kShortestInterval = std::chrono::milliseconds(20);
   static constexpr Duration kLongestInterval = std::chrono::hours(1);
-  /// How often in a row a request for the state may fail.
+  /// How often in a row the requests of a kind may fail for a passing reason.
   static constexpr int kMaxFailures = 8;
   /// The questions of one task.
   static constexpr std::size_t kMaxQuestions = 1000;
@@ -51,7 +51,10 @@ class TaskFollower final : public SessionActivity {
   const std::string id_;
   std::string seen_;  // status and message of the last state that was reported
   Duration interval_ = kDefaultInterval;
-  int failures_ = 0;  // in a row
+  // In a row, each counted by itself: success with one kind says nothing of another.
+  int failed_polls_ = 0;
+  int failed_results_ = 0;
+  int failed_updates_ = 0;
   Number poll_ = 0;
   Number listening_ = 0;
   bool has_listened_ = false;

@@ -152,6 +152,17 @@ TEST_F(TaskFollowerTest, EndsAsTheTaskHas) {
   EXPECT_EQ(ended(R"({"status":"completed"})"), "-32603 The server's completed task has no result");
 }
 
+TEST_F(TaskFollowerTest, AStateWithoutAStatusIsAnError) {
+  open_modern();
+  for (const std::string state : {"{}", R"({"status":"asleep"})", R"({"status":1})"}) {
+    said.clear();
+    follow();
+    reply_to("tasks/get", R"("result":)" + state);
+    EXPECT_THAT(said, ElementsAre(HasSubstr("-32603 The server's state of the task")));
+  }
+  EXPECT_EQ(loop.timers(), 0U);
+}
+
 TEST_F(TaskFollowerTest, AsksForTheResultOfALegacyTaskWhenItHasEnded) {
   open_legacy();
   follow();
@@ -207,6 +218,37 @@ TEST_F(TaskFollowerTest, SurvivesPassingTroubleAndNoOther) {
   reply_to("tasks/get", R"("error":{"code":-32602,"message":"no such task"})");
   EXPECT_EQ(said.back(), "-32602 no such task");
   EXPECT_EQ(loop.timers(), 0U);
+}
+
+TEST_F(TaskFollowerTest, SuccessWithOneKindOfRequestExcusesNoOther) {
+  open_legacy();
+  follow();
+  for (int i = 0; i <= TaskFollower::kMaxFailures; ++i) {
+    reply_to("tasks/get", R"("result":{"status":"completed","pollInterval":1000})");
+    take();
+    EXPECT_EQ(last.method, "tasks/result");
+    wire.owner->on_unanswered(last.id, {503, "down", {}});
+    loop.advance(1s);
+  }
+  EXPECT_THAT(said, ElementsAre("completed", "503 down"));
+}
+
+TEST_F(TaskFollowerTest, AnswersThatAreNeverTakenEndIt) {
+  open_modern();
+  follow();
+  for (int i = 0; i <= TaskFollower::kMaxFailures; ++i) {
+    reply_to("tasks/get", R"("result":{"status":"input_required","pollIntervalMs":1000,)"
+                          R"("inputRequests":{"where":{"method":"roots/list"}}})");
+    if (i == 0) {
+      take();  // it listens
+      asked.at(0).answer(json::object());
+    }
+    take();
+    EXPECT_EQ(last.method, "tasks/update");
+    wire.owner->on_unanswered(last.id, {503, "down", {}});
+    loop.advance(1s);
+  }
+  EXPECT_THAT(said, ElementsAre("input_required", "503 down"));
 }
 
 TEST_F(TaskFollowerTest, HasATimeLimitAndEndsWithItsLink) {
