@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <netinet/in.h>
@@ -19,8 +20,10 @@ namespace {
 
 constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
-/// Bytes read from one connection before others have their turn.
-constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
+/// How long one connection is read before others have their turn, however short the messages are
+/// that come. The time is looked at between slices.
+constexpr Duration kReadFor = std::chrono::milliseconds(1);
+constexpr std::size_t kSlice = std::size_t{1} << 10U;
 /// When nothing has come for so many seconds, the kernel probes whether the peer's system is there,
 /// and again so often. If it does not say so, the connection fails after kProbes.
 constexpr int kProbeAfter = 30;
@@ -270,9 +273,7 @@ bool ClientConnection::flush() {
 void ClientConnection::read(bool goes_on) {
   if (std::exchange(reads_, goes_on) == goes_on || !goes_on || !io_) return;
   // The kernel tells only of what arrives from now on.
-  loop_->post([self = shared_from_this()] {
-    if (!self->closed_) self->pump();
-  });
+  pump_later();
 }
 
 void ClientConnection::pump() {
@@ -284,30 +285,22 @@ void ClientConnection::pump() {
 
 void ClientConnection::read_all() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
-  std::size_t total = 0;
+  const TimePoint until = loop_->clock().now() + kReadFor;
+  if (closed_ || !reads_) return;
+  if (std::string rest = std::exchange(unread_, {}); !rest.empty() && !pass(rest, until)) return;
   while (!closed_ && !input_ended_ && reads_) {
-    if (total >= kReadPerTurn) {
-      // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
-      loop_->post([self = shared_from_this()] {
-        if (!self->closed_) self->pump();
-      });
-      return;
-    }
+    // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
+    if (loop_->clock().now() >= until) return pump_later();
     const IoResult result = io_->read({buffer.get(), kReadSize});
     switch (result.status) {
       case IoStatus::ok:
         check_established();
-        total += result.bytes;
         if (tunnel_) {
           if (!open_tunnel({buffer.get(), result.bytes})) return;
           if (!tunnel_) continue;  // reading begins TLS
           break;
         }
-        if (owner_ == nullptr) {
-          close();
-          return;
-        }
-        owner_->on_bytes({buffer.get(), result.bytes});
+        if (!pass({buffer.get(), result.bytes}, until)) return;
         // A read that did not fill the buffer has emptied the socket, and the kernel reports when
         // more arrives.
         if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !io_->is_tls()) return;
@@ -334,6 +327,37 @@ void ClientConnection::read_all() {
         return;
     }
   }
+}
+
+bool ClientConnection::pass(std::span<char> bytes, TimePoint until) {
+  while (true) {
+    Owner* const owner = owner_;
+    if (owner == nullptr) {
+      close();
+      return false;
+    }
+    const std::span<char> slice = bytes.first(std::min(bytes.size(), kSlice));
+    owner->on_bytes(slice);
+    bytes = bytes.subspan(slice.size());
+    if (closed_) return false;
+    if (bytes.empty()) return true;
+    if (owner_ != owner) {
+      // It has all that it has asked for, and nobody else has asked for this.
+      fail_with(kBadGateway, "The connection to " + peer() + " is out of step");
+      return false;
+    }
+    const bool is_time = loop_->clock().now() >= until;
+    if (reads_ && !is_time) continue;
+    unread_.assign(bytes.data(), bytes.size());
+    if (reads_) pump_later();
+    return false;
+  }
+}
+
+void ClientConnection::pump_later() {
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_) self->pump();
+  });
 }
 
 void ClientConnection::fail_with(int code, const std::string& what) {

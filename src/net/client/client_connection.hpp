@@ -103,7 +103,11 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   [[nodiscard]] std::string peer() const;
   void check_established();
   void pump();
+  void pump_later();
   void read_all();
+  /// Gives the owner what was read, until its time is over. False if nothing more is to be read in
+  /// this turn; the rest waits in `unread_`.
+  bool pass(std::span<char> bytes, TimePoint until);
   /// False if it failed.
   bool flush();
   void fail_with(int code, const std::string& what);
@@ -123,6 +127,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::string last_error_;             // of the endpoints tried
   std::optional<ProxyTunnel> tunnel_;  // until it is open
   std::string waiting_;                // output, for the tunnel
+  std::string unread_;                 // input that its owner had no time for
   std::string out_;
   std::size_t sent_ = 0;  // of out_
   TimePoint deadline_{};  // of connecting
