@@ -327,6 +327,7 @@ HttpLink::~HttpLink() {
 void HttpLink::close(std::function<void()> done) {
   held_.clear();
   waiting_.clear();
+  waiting_bytes_ = 0;
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
@@ -357,10 +358,14 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     is_initializing_ = true;
   }
   if (message.id.empty() && aside_ >= kMaxAside) {
-    if (waiting_.size() >= kMaxPosts) {
-      return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
-                             " messages that wait for this server to take others");
+    const std::size_t bytes = message.text.size();
+    if (waiting_.size() >= kMaxPosts ||
+        (!waiting_.empty() && waiting_bytes_ + bytes > kMaxWaiting)) {
+      return fail(kBusy, "Too much waits for this server to take other messages: " +
+                             std::to_string(waiting_.size()) + " messages, " +
+                             std::to_string(waiting_bytes_) + " bytes");
     }
+    waiting_bytes_ += bytes;
     waiting_.push_back(std::move(message));
   } else {
     transmit(std::move(message));
@@ -425,6 +430,7 @@ void HttpLink::forget(std::uint64_t number) {
   if (waiting_.empty()) return;
   OutgoingMessage next = std::move(waiting_.front());
   waiting_.pop_front();
+  waiting_bytes_ -= next.text.size();
   transmit(std::move(next));
 }
 

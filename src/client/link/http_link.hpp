@@ -51,7 +51,7 @@ class HttpLink final : public ServerLink {
 
   void open(Owner& owner) override { owner_ = &owner; }
   /// Messages that are no requests wait for each other beyond kMaxAside. Errors: kBusy beyond
-  /// kMaxPosts, of which those that wait have as many again.
+  /// kMaxPosts, of which those that wait have as many again, or kMaxWaiting bytes.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
@@ -68,6 +68,8 @@ class HttpLink final : public ServerLink {
   /// Notifications and answers under way, so that a server that asks much and takes nothing does
   /// not use up the descriptors of this process.
   static constexpr std::size_t kMaxAside = 32;
+  /// Bytes of those that wait for others to end, if they are more than one.
+  static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
   static constexpr Duration kFarewell = std::chrono::seconds(2);
 
  private:
@@ -93,6 +95,7 @@ class HttpLink final : public ServerLink {
   std::vector<OutgoingMessage> held_;
   std::size_t aside_ = 0;                // POSTs under way that nobody waits for
   std::deque<OutgoingMessage> waiting_;  // for one of them to end
+  std::size_t waiting_bytes_ = 0;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };
