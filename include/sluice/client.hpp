@@ -74,7 +74,8 @@ struct Traffic {
   std::string_view message = {};
   /// Of a head: the method and the URL, or the status. What may be secret in the URL is `***`.
   std::string start = {};
-  /// Of a head. What authorizes the request is `***`, and the id of a session is cut.
+  /// Of a head. The values of what authorizes the request, and of all its fields but well-known
+  /// ones, are `***`, and the id of a session is cut.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 /// Is shown traffic as it passes, on the thread of all clients: it must neither wait nor use a

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,7 @@ class Compiler {
  public:
   explicit Compiler(const JsonSchemaOptions& options) : options_(options), documents_(options) {
     program_.limits = options.limits;
+    pattern_work_ = options.limits.max_pattern_work;
     program_.null_for_optional = options.null_for_optional;
   }
 
@@ -64,14 +66,25 @@ class Compiler {
     for (SchemaIndex at = 0; at < documents_.size(); ++at) {
       if (auto done = compile_schema(at); !done) return std::unexpected(done.error());
     }
-    for (DynamicReference& reference : program_.dynamic_references) {
-      reference.candidates = documents_.dynamic_anchors(reference.anchor);
-    }
+    find_candidates();
     program_.find_distinguishing();
+    program_.measure(size_of(schema).memory());
     return std::move(program_);
   }
 
  private:
+  void find_candidates() {
+    std::map<std::string_view, std::shared_ptr<const std::vector<DynamicAnchor>>> known;
+    for (DynamicReference& reference : program_.dynamic_references) {
+      auto& candidates = known[reference.anchor];
+      if (candidates == nullptr) {
+        candidates = std::make_shared<const std::vector<DynamicAnchor>>(
+            documents_.dynamic_anchors(reference.anchor));
+      }
+      reference.candidates = candidates;
+    }
+  }
+
   Result<void> compile_schema(SchemaIndex at) {
     at_ = at;
     node_ = {};
@@ -368,7 +381,7 @@ class Compiler {
                      " regular expressions");
     }
     std::expected<JsonPattern, std::string> pattern =
-        JsonPattern::compile(source, limits.max_pattern_memory);
+        JsonPattern::compile(source, limits.max_pattern_memory, pattern_work_);
     if (!pattern) return invalid("the regular expression is refused: " + pattern.error());
     rule = static_cast<SchemaIndex>(program_.patterns.size());
     program_.patterns.push_back(*std::move(pattern));
@@ -467,6 +480,7 @@ class Compiler {
   SchemaDocuments documents_;
   JsonSchemaProgram program_;
   std::map<std::string, SchemaIndex, std::less<>> patterns_;
+  std::uint64_t pattern_work_ = 0;  // what is left
   // Of the schema that is being compiled:
   SchemaIndex at_ = 0;
   std::string_view keyword_;

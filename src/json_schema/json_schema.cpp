@@ -26,4 +26,8 @@ std::expected<void, JsonSchemaViolation> JsonSchema::validate(const json::value&
   return std::unexpected(std::move(checked).error().finish());
 }
 
+std::size_t JsonSchema::memory() const {
+  return program_->memory;
+}
+
 }  // namespace sluice

@@ -23,12 +23,23 @@ struct JsonSchemaLimits {
   std::size_t max_patterns = 256;
   /// Bytes of memory that one compiled regular expression may take, including its matching caches.
   std::size_t max_pattern_memory = 2UL * 1024 * 1024;
+  /// Work of compiling all regular expressions of a schema, in about 0.1 microseconds.
+  std::uint64_t max_pattern_work = std::numeric_limits<std::uint64_t>::max();
   /// How deep subschemas may be nested while an instance is validated.
   std::size_t max_depth = 512;
   /// Steps of one validation. One step is about: one subschema applied to one value, one comparison
   /// of values, 32 bytes of text examined, or 4 places in a regular expression that a byte of text
   /// may reach. The default takes a few tenths of a second at worst.
   std::uint64_t max_steps = 4'000'000;
+
+  /// For schemas that a peer has written and a loop compiles, so that any of them takes a few
+  /// milliseconds and 10 MiB at most.
+  static constexpr JsonSchemaLimits for_peers() {
+    return {.max_subschemas = 4000,
+            .max_patterns = 64,
+            .max_pattern_memory = 128UL * 1024,
+            .max_pattern_work = 50'000};
+  }
 };
 
 /// Schema documents by their absolute URI, without a fragment.
@@ -91,6 +102,9 @@ class JsonSchema {
   std::expected<void, JsonSchemaViolation> validate(
       const json::value& instance,
       std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max()) const;
+
+  /// About how many bytes of memory it takes, with all that its regular expressions may take.
+  std::size_t memory() const;
 
  private:
   explicit JsonSchema(std::shared_ptr<const JsonSchemaProgram> program);

@@ -35,4 +35,12 @@ void JsonSchemaProgram::find_distinguishing() {
   }
 }
 
+void JsonSchemaProgram::measure(std::size_t of_schema) {
+  const auto table = [](const auto& rules) { return rules.capacity() * sizeof(rules[0]); };
+  // Names, lists and values in the tables take about what they take as JSON.
+  memory = of_schema + table(nodes) + table(numbers) + table(strings) + table(arrays) +
+           table(objects) + table(any) + table(dynamic_references) +
+           patterns.size() * limits.max_pattern_memory;
+}
+
 }  // namespace sluice

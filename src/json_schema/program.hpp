@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -129,7 +130,8 @@ struct DynamicAnchor {
 struct DynamicReference {
   std::string anchor;
   SchemaIndex initial = kNoSchema;
-  std::vector<DynamicAnchor> candidates;
+  /// In ascending order of their resource. Shared by all references to the anchor.
+  std::shared_ptr<const std::vector<DynamicAnchor>> candidates;
 };
 
 struct AnyRules {
@@ -159,9 +161,12 @@ struct JsonSchemaProgram {
   std::vector<DynamicReference> dynamic_references;
   JsonSchemaLimits limits;
   bool null_for_optional = false;
+  std::size_t memory = 0;  // JsonSchema::memory()
 
   /// Sets ObjectRules::distinguishing, when everything else is there.
   void find_distinguishing();
+  /// Sets `memory`, when everything else is there. `of_schema` is what the schema's JSON takes.
+  void measure(std::size_t of_schema);
 };
 
 }  // namespace sluice

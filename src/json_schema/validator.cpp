@@ -474,9 +474,9 @@ class Validator {
     SchemaIndex target = reference.initial;
     for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
       if (!work_.spend()) break;
-      const auto found = std::ranges::lower_bound(reference.candidates, scope->resource, {},
+      const auto found = std::ranges::lower_bound(*reference.candidates, scope->resource, {},
                                                   &DynamicAnchor::resource);
-      if (found != reference.candidates.end() && found->resource == scope->resource) {
+      if (found != reference.candidates->end() && found->resource == scope->resource) {
         target = found->node;
       }
     }

@@ -120,7 +120,8 @@ Result<void> check_form(const InputRequest& request, const json::object& accepte
   static const json::value kNoContent(json::object_kind);
   const json::value* const requested = request.params.if_contains("requestedSchema");
   if (requested == nullptr) return {};
-  const Result<JsonSchema> schema = JsonSchema::compile(*requested, {.assert_formats = true});
+  const Result<JsonSchema> schema = JsonSchema::compile(
+      *requested, {.assert_formats = true, .limits = JsonSchemaLimits::for_peers()});
   if (!schema) return fail(kInternalError, "requestedSchema: " + schema.error().message);
   const json::value* const content = accepted.if_contains("content");
   const auto valid = schema->validate(content == nullptr ? kNoContent : *content, kMaxSteps);

@@ -363,7 +363,10 @@ void HttpLink::close(std::function<void()> done) {
 void HttpLink::leave() {
   if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
   held_.clear();
-  for (Lane* const lane : {&notifications_, &answers_}) lane->waiting.clear();
+  for (Lane* const lane : {&notifications_, &answers_}) {
+    lane->waiting.clear();
+    lane->waiting_bytes = 0;
+  }
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   auto done = std::exchange(on_closed_, {});
   if (session_id_.empty()) return done();
@@ -395,9 +398,12 @@ Result<void> HttpLink::send(OutgoingMessage message) {
     is_initializing_ = true;
   }
   const Lane* const lane = lane_of(message);
-  if (lane != nullptr && lane->waiting.size() >= kMaxPosts) {
-    return fail(kBusy, "There are " + std::to_string(kMaxPosts) +
-                           " messages that wait for this server to take others");
+  if (lane != nullptr && !lane->waiting.empty() &&
+      (lane->waiting.size() >= kMaxPosts ||
+       lane->waiting_bytes + message.text.size() > kMaxWaiting)) {
+    return fail(kBusy, "Too much waits for this server to take other messages: " +
+                           std::to_string(lane->waiting.size()) + " messages, " +
+                           std::to_string(lane->waiting_bytes) + " bytes");
   }
   dispatch(std::move(message));
   return {};
@@ -413,6 +419,7 @@ HttpLink::Lane* HttpLink::lane_of(const OutgoingMessage& message) {
 void HttpLink::dispatch(OutgoingMessage message) {
   Lane* const lane = lane_of(message);
   if (lane == nullptr || lane->under_way < lane->most) return transmit(std::move(message), lane);
+  lane->waiting_bytes += message.text.size();
   lane->waiting.push_back(std::move(message));
 }
 
@@ -481,6 +488,7 @@ void HttpLink::forget(std::uint64_t number) {
     if (!lane->waiting.empty()) {
       OutgoingMessage next = std::move(lane->waiting.front());
       lane->waiting.pop_front();
+      lane->waiting_bytes -= next.text.size();
       transmit(std::move(next), lane);
     }
   }

@@ -53,7 +53,7 @@ class HttpLink final : public ServerLink {
   void open(Owner& owner) override { owner_ = &owner; }
   /// Notifications are sent one after another, so that they arrive in order; of answers, those
   /// beyond kMaxAnswers wait. Errors: kBusy beyond kMaxPosts, of which the notifications and the
-  /// answers that wait have as many again.
+  /// answers that wait have as many again, or kMaxWaiting bytes each.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
@@ -72,6 +72,9 @@ class HttpLink final : public ServerLink {
   /// Answers under way, so that a server that asks much and takes nothing does not use up the
   /// descriptors of this process.
   static constexpr std::size_t kMaxAnswers = 32;
+  /// Bytes of the notifications that wait for others to end, if they are more than one, and of the
+  /// answers.
+  static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
   static constexpr Duration kFarewell = std::chrono::seconds(2);
 
  private:
@@ -82,6 +85,7 @@ class HttpLink final : public ServerLink {
     std::size_t most;
     std::size_t under_way = 0;
     std::deque<OutgoingMessage> waiting = {};
+    std::size_t waiting_bytes = 0;
   };
 
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;

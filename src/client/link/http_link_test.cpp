@@ -663,6 +663,19 @@ TEST_F(HttpLinkTest, AServerThatTakesNoAnswersGetsFewAtOnce) {
   }
 }
 
+TEST_F(HttpLinkTest, AnswersThatWaitTakeBoundedMemory) {
+  HttpLink own(loop, {.url = *parse_url("http://127.0.0.1:1/mcp")});
+  for (std::size_t i = 0; i < HttpLink::kMaxAnswers; ++i) {
+    ASSERT_TRUE(own.send({.text = "under way"}));
+  }
+  const std::string text(HttpLink::kMaxWaiting / 2, 'x');
+  ASSERT_TRUE(own.send({.text = text}));
+  ASSERT_TRUE(own.send({.text = text}));
+  const Result<void> refused = own.send({.text = "more"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kBusy);
+}
+
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   open_legacy();
   session = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "client/link/nobody.hpp"
+#include "core/release_memory.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "net/lines/line_reader.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -20,8 +22,9 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
-/// Reads in a row, so that a server that never stops keeps nothing else from running.
-constexpr int kReads = 8;
+/// How long it reads in a turn of the loop, so that a server that never stops keeps nothing else
+/// from running, however short its messages are.
+constexpr Duration kReadFor = std::chrono::milliseconds(1);
 /// Once this much of the output has been sent, the rest is moved to the front.
 constexpr std::size_t kWorthMoving = std::size_t{64} << 10U;
 
@@ -179,6 +182,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       }
     }
     if (sent_ == out_.size()) {
+      if (out_.capacity() > kWorthMoving) release_memory(out_);
       out_.clear();
       sent_ = 0;
     } else if (sent_ >= kWorthMoving && sent_ >= out_.size() / 2) {
@@ -189,42 +193,50 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   }
 
   void read() {
+    if (reads_later_) return;
     const std::shared_ptr<Lines> keep = shared_from_this();
+    const TimePoint until = loop_->clock().now() + kReadFor;
     std::array<char, kReadSize> buffer;
-    pass_lines();  // that came before a pause
-    for (int reads = 0; is_open_ && !is_paused_; ++reads) {
-      if (reads == kReads) return read_later();
+    while (is_open_) {
+      if (!pass_lines(until)) return read_later();
+      if (!is_open_ || is_paused_) return;
+      if (has_said_all_) return end("the server has closed the connection");
       const IoResult result = source_.read(buffer);
       if (result.status == IoStatus::want_read && !has_ended_) return;
       if (result.status == IoStatus::failed) {
         // A line that has no end yet has been cut off.
         return end(std::string("the connection to the server failed: ") + std::strerror(errno));
       }
-      if (result.status != IoStatus::ok) {
+      if (result.status == IoStatus::ok) {
+        reader_.append({buffer.data(), result.bytes});
+      } else {
         reader_.end();
-        pass_lines();
-        if (is_paused_) return;
-        return end("the server has closed the connection");
+        has_said_all_ = true;
       }
-      reader_.append({buffer.data(), result.bytes});
-      pass_lines();
     }
   }
   void read_later() {
+    reads_later_ = true;
     loop_->post([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->read();
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      self->reads_later_ = false;
+      self->read();
     });
   }
-  void pass_lines() {
+  /// Returns false if it is `until` before all lines are passed on.
+  bool pass_lines(TimePoint until) {
     while (is_open_ && !is_paused_) {
+      if (loop_->clock().now() >= until) return false;
       const LineReader::Next next = reader_.next();
-      if (next.kind == LineReader::Next::Kind::none) return;
+      if (next.kind == LineReader::Next::Kind::none) return true;
       if (next.kind == LineReader::Next::Kind::too_long) {
         if (owner_ != nullptr) owner_->on_unreadable(next.line, too_long_);
       } else if (owner_ != nullptr) {
         owner_->on_message(next.line);
       }
     }
+    return true;
   }
 
   /// The server says nothing more. Of a process, it is known soon how it ends.
@@ -270,6 +282,8 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   bool is_open_ = false;
   bool writes_later_ = false;
   bool is_paused_ = false;
+  bool reads_later_ = false;
+  bool has_said_all_ = false;          // the server
   bool has_ended_ = false;             // the process
   std::function<void()> on_finished_;  // set while what is left is being sent
   EventLoop::TimerId closing_ = 0;

@@ -31,6 +31,7 @@ class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
   void on_message(std::string_view text) override {
     heard.emplace_back(text);
     if (text == pauses_at) link->pause("1", true);
+    if (when_heard) when_heard();
   }
   bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
   void on_unreadable(std::string_view text, const Error& why) override {
@@ -90,6 +91,7 @@ class LineLinkTest : public ::testing::Test, protected ServerLink::Owner {
   Descriptor server;
   std::unique_ptr<LineLink> link;
   std::vector<std::string> heard;
+  std::function<void()> when_heard;
   std::vector<std::string> unreadable;
   std::optional<std::string> lost;
   bool reopens = false;
@@ -168,6 +170,24 @@ TEST_F(LineLinkTest, MessagesAreSplitAndMergedHoweverTheyCome) {
   ASSERT_TRUE(until([this] { return lost.has_value(); }));
   EXPECT_THAT(heard, ElementsAre("one", "two", "three"));
   EXPECT_EQ(*lost, "the server has closed the connection");
+}
+
+TEST_F(LineLinkTest, ManyMessagesLeaveTimeForOthers) {
+  open_pair();
+  constexpr std::size_t kMessages = 1000;
+  std::string all;
+  for (std::size_t i = 0; i < kMessages; ++i) all += "y\n";
+  when_heard = [] {
+    const auto until = std::chrono::steady_clock::now() + 100us;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  };
+  say(all);
+  server.close();
+  ASSERT_TRUE(until([this] { return !heard.empty(); }));
+  EXPECT_LT(heard.size(), kMessages / 2) << "in one turn";
+  ASSERT_TRUE(until([this] { return lost.has_value(); }));
+  EXPECT_EQ(heard.size(), kMessages);
 }
 
 TEST_F(LineLinkTest, AServerThatDoesNotReadHoldsUpTheSender) {

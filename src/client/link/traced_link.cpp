@@ -1,12 +1,14 @@
 #include "client/link/traced_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <string>
 #include <utility>
 
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
+#include "core/text/text.hpp"
 #include "net/http/http_types.hpp"
 
 namespace sluice {
@@ -22,14 +24,41 @@ void tell_traffic(const OnTraffic& on_traffic, const Traffic& traffic) {
   }
 }
 
+/// Whether a field of a request is one that this program or a proxy sends. Any other is of the
+/// user, whose secrets may have any name.
+bool is_known(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> kNames = {{"accept",
+                                                               "accept-encoding",
+                                                               "accept-language",
+                                                               "baggage",
+                                                               "cache-control",
+                                                               "connection",
+                                                               "content-length",
+                                                               "content-type",
+                                                               "host",
+                                                               "last-event-id",
+                                                               "mcp-method",
+                                                               "mcp-name",
+                                                               "mcp-protocol-version",
+                                                               "origin",
+                                                               "traceparent",
+                                                               "tracestate",
+                                                               "transfer-encoding",
+                                                               "upgrade",
+                                                               "user-agent",
+                                                               "x-request-id"}};
+  const std::string lower = to_lower(name);
+  return std::ranges::find(kNames, lower) != kNames.end() || lower.starts_with("mcp-param-");
+}
+
 /// The value of a header field, without what is secret in it.
-std::string shown_header(std::string_view name, std::string_view value) {
+std::string shown_header(std::string_view name, std::string_view value, bool is_sent) {
   constexpr std::size_t kShownOfSession = 8;
   if (equals_ignoring_case(name, "Mcp-Session-Id")) {
     // Whoever knows all of it is taken for this client.
     return std::string(value.substr(0, std::min(kShownOfSession, value.size() / 4))) + "...";
   }
-  if (sounds_secret(name)) return std::string(kMask);
+  if (sounds_secret(name) || (is_sent && !is_known(name))) return std::string(kMask);
   const bool is_url =
       equals_ignoring_case(name, "Location") || (value.contains("://") && !value.contains(' '));
   return is_url ? masked_url(value) : std::string(value);
@@ -106,7 +135,7 @@ HttpTap http_tap(const OnTraffic& on_traffic) {
     traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
                                : std::to_string(head.status);
     for (const HeaderField& field : head.headers) {
-      traffic.headers.emplace_back(field.name, shown_header(field.name, field.value));
+      traffic.headers.emplace_back(field.name, shown_header(field.name, field.value, is_request));
     }
     tell_traffic(on_traffic, traffic);
   };

@@ -92,6 +92,7 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
   const Url url = *parse_url("https://host/mcp?key=abc");
   const std::vector<HeaderField> sent = {{"Authorization", "Bearer abc"},
                                          {"X-Api-Key", "abc"},
+                                         {"X-Vault", "abc"},
                                          {"Mcp-Session-Id", "0123456789abcdef0123456789abcdef"},
                                          {"Mcp-Name", "search"}};
   tap({.method = "POST", .url = &url, .headers = std::span<const HeaderField>(sent)});
@@ -102,9 +103,10 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
   EXPECT_TRUE(heads[0].is_sent);
   EXPECT_EQ(heads[0].start, "POST https://host/mcp?key=***");
   using Field = std::pair<std::string, std::string>;
-  EXPECT_THAT(heads[0].headers,
-              ElementsAre(Field("Authorization", "***"), Field("X-Api-Key", "***"),
-                          Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search")));
+  EXPECT_THAT(
+      heads[0].headers,
+      ElementsAre(Field("Authorization", "***"), Field("X-Api-Key", "***"), Field("X-Vault", "***"),
+                  Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search")));
   EXPECT_FALSE(heads[1].is_sent);
   EXPECT_EQ(heads[1].start, "302");
   EXPECT_THAT(heads[1].headers,

@@ -20,7 +20,9 @@ namespace sluice {
 struct WebSocketLinkOptions {
   Url url;                      // ws, wss, http or https
   HttpHeaderList headers = {};  // sent with the handshake
-  WebSocketClientOptions socket = {};
+  /// With the limits of the other links.
+  WebSocketClientOptions socket = {.max_message = std::size_t{64} << 20U,
+                                   .max_queued = std::size_t{64} << 20U};
   std::shared_ptr<RequestAuthorizer> authorizer =
       {};  // of the handshake; null: it is sent as it is
 };

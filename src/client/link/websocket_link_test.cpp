@@ -1,5 +1,7 @@
 #include "client/link/websocket_link.hpp"
 
+#include <chrono>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/link/line_link.hpp"
 #include "net/client/client_test_support.hpp"
 #include "net/websocket/websocket.hpp"
 
@@ -20,7 +23,10 @@ using ::testing::IsEmpty;
 
 class WebSocketLinkTest : public ::testing::Test, protected ServerLink::Owner {
  protected:
-  void on_message(std::string_view text) override { heard.emplace_back(text); }
+  void on_message(std::string_view text) override {
+    heard.emplace_back(text);
+    if (when_heard) when_heard();
+  }
   bool on_reply(const RequestId& /*id*/, std::string_view /*text*/) override { return true; }
   void on_unreadable(std::string_view /*text*/, const Error& why) override {
     unreadable.push_back(why.message);
@@ -74,6 +80,7 @@ class WebSocketLinkTest : public ::testing::Test, protected ServerLink::Owner {
   ScriptedServer server{loop};
   std::unique_ptr<WebSocketLink> link;
   std::vector<std::string> heard;
+  std::function<void()> when_heard;
   std::vector<std::string> unreadable;
   std::optional<Error> lost;
 };
@@ -108,6 +115,32 @@ TEST_F(WebSocketLinkTest, WaitsForTheClosingHandshake) {
   peer.close();
   EXPECT_TRUE(run_until(loop, [&is_closed] { return is_closed; }));
   EXPECT_FALSE(lost);
+}
+
+TEST_F(WebSocketLinkTest, ManyMessagesLeaveTimeForOthers) {
+  open();
+  ScriptedServer::Peer& peer = accept(0);
+  constexpr std::size_t kMessages = 6000;
+  std::string all;
+  for (std::size_t i = 0; i < kMessages; ++i) all += frame(WebSocketOpcode::text, "y");
+  when_heard = [] {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(10);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  };
+  peer.send(all);
+  ASSERT_TRUE(run_until(loop, [this] { return !heard.empty(); }));
+  EXPECT_LT(heard.size(), kMessages / 2) << "in one turn";
+  ASSERT_TRUE(run_until(loop, [this] { return heard.size() == kMessages; }));
+}
+
+TEST_F(WebSocketLinkTest, AMessageMayBeAsLongAsOverOtherLinks) {
+  const WebSocketLinkOptions options;
+  EXPECT_EQ(options.socket.max_message, LineLinkLimits().max_message);
+  open({.max_message = 10});
+  accept(0).send(frame(WebSocketOpcode::text, "12345678901"));
+  ASSERT_TRUE(run_until(loop, [this] { return lost.has_value(); }));
+  EXPECT_EQ(lost->message, "A message is longer than 10 bytes");
 }
 
 TEST_F(WebSocketLinkTest, ARefusalKeepsItsStatus) {

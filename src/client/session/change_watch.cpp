@@ -7,6 +7,11 @@
 #include "json/members.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr std::string_view kAcknowledged = "notifications/subscriptions/acknowledged";
+
+}  // namespace
 
 ChangeWatch::ChangeWatch(ClientSession& session, Executor& loop, WatchFilter filter,
                          RequestCallbacks callbacks)
@@ -36,9 +41,21 @@ void ChangeWatch::listen() {
   listening_ = ask("subscriptions/listen", std::move(params), options(),
                    [this](Result<json::object> answer) {
                      listening_ = 0;
+                     distrust();
                      if (answer || !is_passing(answer.error())) return end(std::move(answer));
                      later(*backoff_.next(), [this] { listen(); });
                    });
+}
+
+void ChangeWatch::distrust() {
+  const auto drop = [this](std::string_view notification, const json::object& params = {}) {
+    session().distrust(notification, params);
+  };
+  if (filter_.tools) drop("notifications/tools/list_changed");
+  if (filter_.prompts) drop("notifications/prompts/list_changed");
+  if (filter_.resources) drop("notifications/resources/list_changed");
+  for (const std::string& uri : filter_.uris)
+    drop("notifications/resources/updated", {{"uri", uri}});
 }
 
 void ChangeWatch::subscribe() {
@@ -92,6 +109,7 @@ bool ChangeWatch::on_notification(std::string_view method, const json::object& p
   // The log is not part of a subscription, though its stream carries it.
   if (!is_own && (!wants(method) || (is_modern && method != "notifications/message"))) return false;
   backoff_.reset();
+  if (is_own && method == kAcknowledged) distrust();
   report({{"method", method}, {"params", json::object(params, json::storage_ptr())}});
   return is_own;
 }

@@ -39,6 +39,8 @@ class ChangeWatch final : public SessionActivity {
   /// The server of a legacy session need not tell of what nobody else watches.
   void leave() override;
   void listen();
+  /// Drops the kept results of what is watched: of a change while nobody listened, nothing is told.
+  void distrust();
   void subscribe();
   void ping_later();
   [[nodiscard]] bool wants(std::string_view method) const;

@@ -81,6 +81,42 @@ TEST_F(ChangeWatchTest, ListensAgainWhenItsStreamBreaksOff) {
   EXPECT_EQ(said.back(), "-32601 never heard of it");
 }
 
+TEST_F(ChangeWatchTest, WhatMayHaveChangedUnheardIsNotTakenFromTheCache) {
+  options.caches = true;
+  open_modern();
+  watch({.tools = true, .uris = {"a://b"}});
+  const auto acknowledge = [this] {
+    take();
+    ASSERT_EQ(last.method, "subscriptions/listen");
+    tell("subscriptions/acknowledged",
+         R"({"_meta":{"io.modelcontextprotocol/subscriptionId":)" + last.id + "}}");
+  };
+  acknowledge();
+  const RequestId listening = last.id;
+  /// Whether the server is asked for it.
+  const auto asks = [this](const std::string& method, json::object params) {
+    session->begin(method, std::move(params), {}, {});
+    loop.run();
+    if (wire.sent.empty()) return false;
+    reply(R"("result":{"ttlMs":3600000,"cacheScope":"private"})");
+    return true;
+  };
+  const auto asks_for_watched = [&asks] {
+    const bool list = asks("tools/list", {});
+    return asks("resources/read", {{"uri", "a://b"}}) && list;
+  };
+  const json::object other = {{"uri", "b://other"}};
+  EXPECT_TRUE(asks_for_watched());
+  EXPECT_FALSE(asks_for_watched());
+  EXPECT_TRUE(asks("resources/read", other));
+  wire.owner->on_unanswered(listening, {502, "broken off", {}});
+  EXPECT_TRUE(asks_for_watched()) << "the stream is broken";
+  loop.advance(5s);
+  acknowledge();
+  EXPECT_TRUE(asks_for_watched()) << "it is a new stream";
+  EXPECT_FALSE(asks("resources/read", other)) << "it is not watched";
+}
+
 TEST_F(ChangeWatchTest, SubscribesInTheLegacyEraAndAgainInANewSession) {
   open_legacy();
   watch({.resources = true, .uris = {"a://b"}, .level = "info"});

@@ -111,7 +111,7 @@ void ClientSession::renewed(const Result<void>& outcome) {
 
 std::optional<Error> ClientSession::refusal() const {
   if (lost_) {
-    return Error{kInternalError, "The connection to the server is over: " + lost_->message, {}};
+    return Error{kLostConnection, "The connection to the server is over: " + lost_->message, {}};
   }
   if (unanswered() < options_.max_requests) return std::nullopt;
   return Error{
@@ -281,6 +281,12 @@ void ClientSession::end_later(Number number, Result<json::object> answer) {
 
 bool ClientSession::take(std::string_view text, const RequestId* only) {
   const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const bool is_right = take_each(text, only);
+  parser_.forget_long();
+  return is_right;
+}
+
+bool ClientSession::take_each(std::string_view text, const RequestId* only) {
   if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
   // The texts point into `text`, so each can be parsed by itself.
   const auto texts = parser_.parse_batch(text, kMaxBatch);
@@ -291,8 +297,8 @@ bool ClientSession::take(std::string_view text, const RequestId* only) {
   bool is_right = true;
   for (const std::string_view each : *texts) {
     is_right &= take_one(each, only);
-    // Nobody else has it any more: a callback has destroyed it.
-    if (keep.use_count() == 1) break;
+    // Only take() has it any more: a callback has destroyed it.
+    if (weak_from_this().use_count() == 1) break;
   }
   return is_right;
 }
@@ -484,7 +490,7 @@ void ClientSession::on_broken_off(const RequestId& id, const Error& why) {
   if (request == nullptr) return;
   Error explanation = explained(*request, why);
   // Legacy links resume the streams of their answers.
-  const bool may_try = server_.revision->era == Era::modern;
+  const bool may_try = server_.revision->era == Era::modern && !handshake_.is_running();
   if (!may_try || !reissue(number, *request, explanation)) unanswered(id, explanation);
 }
 

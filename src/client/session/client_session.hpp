@@ -91,6 +91,10 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
     return request == nullptr ? 0 : request->id;
   }
   [[nodiscard]] const SessionActivities& activities() const { return activities_; }
+  /// Drops the results that such a notification of the server would make stale.
+  void distrust(std::string_view notification, const json::object& params) {
+    cache_.on_notification(notification, params);
+  }
 
  private:
   // ServerLink::Owner
@@ -151,6 +155,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// Takes a message or a batch, which came in the reply to `only` if that is not null. If it
   /// answers another request, returns false.
   bool take(std::string_view text, const RequestId* only);
+  bool take_each(std::string_view text, const RequestId* only);
   bool take_one(std::string_view text, const RequestId* only);
   void on_response(const Message& message);
   void on_error(Number number, OpenRequest& request, Error error);

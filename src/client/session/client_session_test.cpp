@@ -871,5 +871,24 @@ TEST_F(ClientSessionTest, BatchesMayMixEverythingThatAServerSends) {
   EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
 }
 
+TEST_F(ClientSessionTest, AQuestionWithALongRelatedTaskIsRefused) {
+  open_legacy();
+  receive(R"({"jsonrpc":"2.0","id":"q","method":"roots/list","params":{"_meta":{)"
+          R"("io.modelcontextprotocol/related-task":{"taskId":")" +
+          std::string(5000, 'x') + R"("}}}})");
+  EXPECT_TRUE(asked.empty());
+  EXPECT_THAT(take(), HasSubstr("The related task is longer than this client takes"));
+}
+
+TEST_F(ClientSessionTest, WhatOnlyReadsIsSentAgain) {
+  for (const char* const method :
+       {"tools/list", "skills/list", "tasks/get", "tasks/list", "server/discover", "prompts/get"}) {
+    EXPECT_TRUE(only_reads(method)) << method;
+  }
+  for (const char* const method : {"tools/call", "tasks/cancel", "tasks/update"}) {
+    EXPECT_FALSE(only_reads(method)) << method;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -46,7 +46,10 @@ void ListedTools::learn(json::object& result, bool mirrors) {
     }
     if (const json::value* const output = definition->if_contains("outputSchema")) {
       tool.output_schema = to_json(*output);
-      tool.schema_bytes = tool.output_schema.size();
+      if (tool.output_schema.size() > kMaxSchema) {
+        tool.output_schema.clear();
+        warn_of_schema(name, "it has more than " + std::to_string(kMaxSchema) + " bytes");
+      }
     }
     remember(name, std::move(tool));
     return false;
@@ -56,22 +59,33 @@ void ListedTools::learn(json::object& result, bool mirrors) {
 
 void ListedTools::remember(const std::string& name, Tool tool) {
   forget(name);
-  if (schema_bytes_ + tool.schema_bytes > kMaxSchemas) {
-    tool.output_schema.clear();
-    tool.schema_bytes = 0;
-  }
+  if (schema_bytes_ + tool.output_schema.size() > kMaxSchemas) tool.output_schema.clear();
   const bool says_nothing =
       tool.headers.empty() && !tool.may_be_repeated && tool.output_schema.empty();
   if (says_nothing || tools_.size() >= kMaxTools) return;
-  schema_bytes_ += tool.schema_bytes;
+  schema_bytes_ += tool.output_schema.size();
   tools_.emplace(name, std::move(tool));
 }
 
 void ListedTools::forget(std::string_view name) {
   const auto found = tools_.find(name);
   if (found == tools_.end()) return;
-  schema_bytes_ -= found->second.schema_bytes;
+  forget_schema(found->second);
   tools_.erase(found);
+}
+
+void ListedTools::forget_schema(Tool& tool) {
+  schema_bytes_ -= tool.output_schema.size();
+  if (tool.output) compiled_bytes_ -= tool.output->memory();
+  tool.output_schema.clear();
+  tool.output.reset();
+}
+
+void ListedTools::warn_of_schema(std::string_view name, std::string_view why) {
+  if (const auto left_out = logged_.take()) {
+    log_warning("the results of a tool are not checked, because its outputSchema cannot be used",
+                {{"tool", name}, {"why", why}, {"left_out", *left_out}});
+  }
 }
 
 std::vector<std::pair<std::string, std::string>> ListedTools::headers_of_call(
@@ -86,28 +100,36 @@ bool ListedTools::may_be_repeated(std::string_view tool) const {
   return found != tools_.end() && found->second.may_be_repeated;
 }
 
+const JsonSchema* ListedTools::compiled(std::string_view name, Tool& tool) {
+  if (tool.output) return &*tool.output;
+  if (tool.output_schema.empty()) return nullptr;
+  const Result<json::value> schema = parse_json(tool.output_schema);
+  Result<JsonSchema> made =
+      schema ? JsonSchema::compile(*schema, {.limits = JsonSchemaLimits::for_peers()})
+             : std::unexpected(schema.error());
+  if (!made) {
+    warn_of_schema(name, made.error().message);
+    forget_schema(tool);
+    return nullptr;
+  }
+  if (compiled_bytes_ + made->memory() > kMaxCompiled) {
+    for (auto& [other, each] : tools_) each.output.reset();
+    compiled_bytes_ = 0;
+  }
+  compiled_bytes_ += made->memory();
+  return &tool.output.emplace(*std::move(made));
+}
+
 Result<void> ListedTools::check_output(std::string_view name, const json::object& result) {
   const auto found = tools_.find(name);
   if (found == tools_.end() || is_tool_error(result)) return {};
-  Tool& tool = found->second;
-  if (!tool.output_schema.empty()) {
-    const Result<json::value> schema = parse_json(std::exchange(tool.output_schema, {}));
-    Result<JsonSchema> compiled = schema ? JsonSchema::compile(*schema) : fail(0, "");
-    if (compiled) {
-      tool.output = *std::move(compiled);
-    } else if (const auto left_out = logged_.take()) {
-      log_warning("the results of a tool are not checked, because its outputSchema cannot be used",
-                  {{"tool", name},
-                   {"why", std::string_view(compiled.error().message)},
-                   {"left_out", *left_out}});
-    }
-  }
-  if (!tool.output) return {};
+  const JsonSchema* const schema = compiled(name, found->second);
+  if (schema == nullptr) return {};
   const std::string subject =
       "The result of \"" + std::string(name) + "\" breaks its outputSchema: ";
   const json::value* const structured = result.if_contains("structuredContent");
   if (structured == nullptr) return fail(kInvalidParams, subject + "it has no structuredContent");
-  const auto valid = tool.output->validate(*structured, kMaxSteps);
+  const auto valid = schema->validate(*structured, kMaxSteps);
   if (valid || valid.error().is_unfinished) return {};
   return fail(kInvalidParams, subject + valid.error().describe("structuredContent"));
 }

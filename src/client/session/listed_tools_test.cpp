@@ -94,14 +94,69 @@ TEST(ListedToolsTest, OutputThatIsTooDearToCheckFits) {
 
 TEST(ListedToolsTest, SchemasAreBounded) {
   ListedTools tools;
-  const std::string long_text(ListedTools::kMaxSchemas / 2, 'x');
-  for (const std::string name : {"a", "a", "b"}) {
-    json::object result = listed(R"({"name":")" + name +
-                                 R"(","outputSchema":{"const":1,"title":")" + long_text + "\"}}");
+  constexpr int kFitting = 64;
+  const std::string title((ListedTools::kMaxSchemas / kFitting) - 100, 'x');
+  const auto learn = [&](int number) {
+    json::object result = listed(R"({"name":")" + std::to_string(number) +
+                                 R"(","outputSchema":{"const":1,"title":")" + title + "\"}}");
     tools.learn(result, false);
+  };
+  learn(0);
+  for (int i = 0; i <= kFitting; ++i) learn(i);
+  EXPECT_FALSE(tools.check_output("0", {{"structuredContent", 2}})) << "counted once";
+  EXPECT_FALSE(tools.check_output("63", {{"structuredContent", 2}}));
+  EXPECT_TRUE(tools.check_output("64", {{"structuredContent", 2}}));
+}
+
+TEST(ListedToolsTest, OutputWhoseSchemaIsTooDearToCompileFits) {
+  ListedTools tools;
+  json::array any_of;
+  for (int i = 0; i < 60; ++i) {
+    any_of.push_back({{"pattern", "^[\\u0080-\\uffee]{100}" + std::to_string(i) + "$"}});
   }
-  EXPECT_FALSE(tools.check_output("a", {{"structuredContent", 2}})) << "counted once";
-  EXPECT_TRUE(tools.check_output("b", {{"structuredContent", 2}}));
+  json::object result = {
+      {"tools", {{{"name", "dear"}, {"outputSchema", {{"type", "string"}, {"anyOf", any_of}}}}}}};
+  tools.learn(result, false);
+  EXPECT_TRUE(tools.check_output("dear", {{"structuredContent", 1}}));
+}
+
+TEST(ListedToolsTest, OutputWhoseSchemaIsTooLongFits) {
+  ListedTools tools;
+  const std::string title(ListedTools::kMaxSchema, 'x');
+  json::object result =
+      listed(R"({"name":"long","outputSchema":{"const":1,"title":")" + title + "\"}}");
+  tools.learn(result, false);
+  EXPECT_TRUE(tools.check_output("long", {{"structuredContent", 2}}));
+}
+
+TEST(ListedToolsTest, CompiledSchemasAreMadeAgainBeyondTheirMemory) {
+  ListedTools tools;
+  json::array schemas;
+  for (std::size_t i = 0; i < JsonSchemaLimits::for_peers().max_patterns; ++i) {
+    schemas.push_back({{"pattern", "^" + std::to_string(i)}});
+  }
+  const json::value schema = {{"type", "string"}, {"anyOf", schemas}};
+  constexpr int kTools = 10;
+  const std::size_t each =
+      JsonSchema::compile(schema, {.limits = JsonSchemaLimits::for_peers()})->memory();
+  ASSERT_GT(each * kTools, ListedTools::kMaxCompiled);
+  json::array list;
+  for (int i = 0; i < kTools; ++i) {
+    list.push_back({{"name", std::to_string(i)}, {"outputSchema", schema}});
+  }
+  json::object result = {{"tools", list}};
+  tools.learn(result, false);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kTools; ++i) {
+      const std::string name = std::to_string(i);
+      EXPECT_TRUE(tools.check_output(name, {{"structuredContent", "5"}}));
+      EXPECT_FALSE(tools.check_output(name, {{"structuredContent", "x"}}));
+      EXPECT_LE(tools.compiled_bytes(), ListedTools::kMaxCompiled);
+      EXPECT_GE(tools.compiled_bytes(), each);
+    }
+  }
+  tools.learn(result, false);
+  EXPECT_EQ(tools.compiled_bytes(), 0) << "what is listed again is compiled again";
 }
 
 TEST(ListedToolsTest, LeaveInvalidToolsOut) {

@@ -1,5 +1,7 @@
 #include "client/session/open_requests.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -8,8 +10,10 @@
 namespace sluice {
 
 bool only_reads(std::string_view method) {
-  return ResultCache::is_cacheable(method) || method == "prompts/get" ||
-         method == "completion/complete";
+  static constexpr std::array<std::string_view, 6> kMethods = {
+      "prompts/get", "completion/complete", "server/discover",
+      "skills/list", "tasks/get",           "tasks/list"};
+  return ResultCache::is_cacheable(method) || std::ranges::find(kMethods, method) != kMethods.end();
 }
 
 OpenRequests::~OpenRequests() {

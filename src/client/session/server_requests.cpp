@@ -20,6 +20,9 @@ json::object meta_of_answer(const json::object& params) {
   return {{kRelatedTaskKey, json::value(*task, json::storage_ptr())}};
 }
 
+/// The most that may take in memory: each answer has a copy.
+constexpr std::size_t kMaxMeta = 4096;
+
 }  // namespace
 
 void ServerRequests::on_request(const Message& message, std::uint64_t request) {
@@ -34,14 +37,17 @@ void ServerRequests::on_request(const Message& message, std::uint64_t request) {
   if (open_.contains(message.id)) {
     return refuse(kInvalidRequest, "A request with this id is still unanswered");
   }
+  json::object meta = meta_of_answer(params);
+  if (size_of(meta).memory() > kMaxMeta) {
+    return refuse(kInvalidRequest, "The related task is longer than this client takes");
+  }
   if (open_.size() >= most_) return refuse(kLimitReached, "Too many questions are open");
   Open& open = open_[message.id];
   open.request = request;
   open.question = questions_->ask(
       {.method = std::string(message.method), .params = json::object(params, json::storage_ptr())},
       request,
-      [this, id = message.id, request,
-       meta = meta_of_answer(params)](Result<json::object> said) mutable {
+      [this, id = message.id, request, meta = std::move(meta)](Result<json::object> said) mutable {
         open_.erase(id);
         on_turn_(request);
         if (said) {

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxExpression = 256UL * 1024;  // bytes, after repetition
 constexpr std::uint32_t kMaxRepeat = 1000;            // RE2's limit for one operator
 constexpr std::uint32_t kMaxRepeatWrittenOut = 20'000;
 constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kWorkOfVisit = 2;       // see TranslatedRegex::work
+constexpr std::uint64_t kWorkOfProperty = 600;  // some have hundreds of ranges of characters
 constexpr char32_t kMaxCharacter = 0x10FFFF;
 
 // Contents of RE2 character classes. White space is that of ECMA-262 sections 12.2 and 12.3.
@@ -143,7 +145,9 @@ class Translator {
     if (!main) return std::unexpected(std::move(main).error());
     if (alternatives_ && !parts_.empty()) return std::unexpected(std::string(kLookaround));
     parts_.push_back({std::move(*main), true});
-    return TranslatedRegex{std::move(parts_), visits_};
+    std::uint64_t work = visits_ * kWorkOfVisit + properties_ * kWorkOfProperty;
+    for (const RegexPart& part : parts_) work += part.expression.size();
+    return TranslatedRegex{std::move(parts_), visits_, work};
   }
 
  private:
@@ -506,6 +510,7 @@ class Translator {
     }
     std::string_view name = rest().substr(0, end - 1);
     at_ += end;
+    ++properties_;
     bool script = false;
     if (const std::size_t equals = name.find('='); equals != std::string_view::npos) {
       const std::string_view key = name.substr(0, equals);
@@ -535,6 +540,7 @@ class Translator {
   bool alternatives_ = false;  // there are alternatives outside of groups
   std::vector<RegexPart> parts_;
   std::uint64_t visits_ = 0;
+  std::uint64_t properties_ = 0;  // \p and \P
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "json_schema/formats/ecma.hpp"
 
 #include <array>
+#include <cstdint>
+#include <expected>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -12,14 +14,19 @@ namespace {
 
 constexpr std::size_t kMemory = 1UL << 20U;
 
+std::expected<JsonPattern, std::string> compile_within(std::string_view pattern,
+                                                       std::uint64_t work = 10'000'000) {
+  return JsonPattern::compile(pattern, kMemory, work);
+}
+
 bool matches(std::string_view pattern, std::string_view text) {
-  const auto compiled = JsonPattern::compile(pattern, kMemory);
+  const auto compiled = compile_within(pattern);
   EXPECT_TRUE(compiled) << pattern << ": " << (compiled ? "" : compiled.error());
   return compiled && compiled->matches(text);
 }
 
 std::string refusal(std::string_view pattern) {
-  const auto compiled = JsonPattern::compile(pattern, kMemory);
+  const auto compiled = compile_within(pattern);
   return compiled ? "" : compiled.error();
 }
 
@@ -84,6 +91,22 @@ TEST(JsonPattern, RefusesWhatIsNoPatternOrTakesMoreThanLinearTime) {
                                          "(((a{100}){100}){100}){100}"}) {
     EXPECT_NE(refusal(pattern), "") << pattern;
   }
+}
+
+TEST(JsonPattern, IsCompiledWithinTheWorkThatIsGiven) {
+  constexpr std::uint64_t kFew = 10'000;
+  std::string properties;
+  for (int i = 0; i < 30; ++i) properties += "\\p{L}";
+  const std::string repeated = "^(x{0,1000})?(x{0,1000})?(x{0,1000})?(x{0,1000})?(x{0,1000})?";
+  const std::string wide = "^[\\u0080-\\uffee]{500}$";
+  for (const std::string& costly : {"[" + properties + "]", repeated, wide}) {
+    ASSERT_TRUE(compile_within(costly)) << costly;
+    const auto refused = compile_within(costly, kFew);
+    ASSERT_FALSE(refused) << costly;
+    EXPECT_EQ(refused.error(), "compiling it takes too long");
+  }
+  EXPECT_TRUE(compile_within("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", kFew));
+  EXPECT_TRUE(compile_within("^[\\p{L}\\p{N}]+$", kFew));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <netinet/in.h>
@@ -19,8 +20,10 @@ namespace {
 
 constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
-/// Bytes read from one connection before others have their turn.
-constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
+/// How long one connection is read before others have their turn, however short the messages are
+/// that come. The time is looked at between slices.
+constexpr Duration kReadFor = std::chrono::milliseconds(1);
+constexpr std::size_t kSlice = std::size_t{1} << 10U;
 /// When nothing has come for so many seconds, the kernel probes whether the peer's system is there,
 /// and again so often. If it does not say so, the connection fails after kProbes.
 constexpr int kProbeAfter = 30;
@@ -287,25 +290,22 @@ void ClientConnection::pause(bool is_paused) {
 
 void ClientConnection::read() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
-  std::size_t total = 0;
-  while (!closed_ && !input_ended_ && !(is_paused_ && established_)) {
+  const TimePoint until = loop_->clock().now() + kReadFor;
+  if (closed_ || is_held()) return;
+  if (std::string rest = std::exchange(unread_, {}); !rest.empty() && !pass(rest, until)) return;
+  while (!closed_ && !input_ended_ && !is_held()) {
     // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
-    if (total >= kReadPerTurn) return pump_later();
+    if (loop_->clock().now() >= until) return pump_later();
     const IoResult result = io_->read({buffer.get(), kReadSize});
     switch (result.status) {
       case IoStatus::ok:
         check_established();
-        total += result.bytes;
         if (tunnel_) {
           if (!open_tunnel({buffer.get(), result.bytes})) return;
           if (!tunnel_) continue;  // reading begins TLS
           break;
         }
-        if (owner_ == nullptr) {
-          close();
-          return;
-        }
-        owner_->on_bytes({buffer.get(), result.bytes});
+        if (!pass({buffer.get(), result.bytes}, until)) return;
         // A read that did not fill the buffer has emptied the socket, and the kernel reports when
         // more arrives.
         if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !io_->is_tls()) return;
@@ -331,6 +331,31 @@ void ClientConnection::read() {
         fail_with(kBadGateway, "The connection to " + peer() + " failed: " + io_->failure_reason());
         return;
     }
+  }
+}
+
+bool ClientConnection::pass(std::span<char> bytes, TimePoint until) {
+  while (true) {
+    Owner* const owner = owner_;
+    if (owner == nullptr) {
+      close();
+      return false;
+    }
+    const std::span<char> slice = bytes.first(std::min(bytes.size(), kSlice));
+    owner->on_bytes(slice);
+    bytes = bytes.subspan(slice.size());
+    if (closed_) return false;
+    if (bytes.empty()) return true;
+    if (owner_ != owner) {
+      // It has all that it has asked for, and nobody else has asked for this.
+      fail_with(kBadGateway, "The connection to " + peer() + " is out of step");
+      return false;
+    }
+    const bool is_time = loop_->clock().now() >= until;
+    if (!is_held() && !is_time) continue;
+    unread_.assign(bytes.data(), bytes.size());
+    if (!is_held()) pump_later();
+    return false;
   }
 }
 

@@ -105,6 +105,11 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void pump();
   void pump_later();
   void read();
+  /// Whether nothing is to be read.
+  [[nodiscard]] bool is_held() const { return is_paused_ && established_; }
+  /// Gives the owner what was read, until its time is over. False if nothing more is to be read in
+  /// this turn; the rest waits in `unread_`.
+  bool pass(std::span<char> bytes, TimePoint until);
   /// False if it failed.
   bool flush();
   void fail_with(int code, const std::string& what);
@@ -124,6 +129,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::string last_error_;             // of the endpoints tried
   std::optional<ProxyTunnel> tunnel_;  // until it is open
   std::string waiting_;                // output, for the tunnel
+  std::string unread_;                 // input that its owner had no time for
   std::string out_;
   std::size_t sent_ = 0;  // of out_
   TimePoint deadline_{};  // of connecting

@@ -92,8 +92,9 @@ std::vector<std::string> environment_of(const ChildCommand& command, const std::
   return all;
 }
 
-/// Searches the directories of the child's PATH.
-std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
+/// Searches the directories of the child's PATH, as seen from where it runs.
+std::string find_program(const std::string& name, const std::vector<std::string>& environment,
+                         const std::string& directory_of_child) {
   if (name.find('/') != std::string::npos) return name;
   std::string_view path = "/usr/local/bin:/usr/bin:/bin";
   for (const std::string& each : environment) {
@@ -103,7 +104,8 @@ std::string find_program(const std::string& name, const std::vector<std::string>
     const std::size_t end = path.find(':');
     const std::string_view directory = path.substr(0, end);
     std::string candidate(directory.empty() ? "." : directory);
-    if (is_program(candidate.append("/").append(name))) return candidate;
+    candidate.append("/").append(name);
+    if (is_program(std::filesystem::path(directory_of_child) / candidate)) return candidate;
     if (end == std::string_view::npos) return {};
     path.remove_prefix(end + 1);
   }
@@ -124,7 +126,7 @@ Result<Image> prepare(const ChildCommand& command, const std::string& mark) {
     return fail(400, "A command must not contain a null character");
   }
   const std::string& name = command.arguments[0];
-  image.path = find_program(name, image.environment);
+  image.path = find_program(name, image.environment, command.directory);
   if (image.path.empty()) return fail(400, "There is no program \"" + name + "\" in PATH");
   if (std::error_code error;
       !command.directory.empty() && !std::filesystem::is_directory(command.directory, error)) {

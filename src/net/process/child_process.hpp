@@ -16,7 +16,8 @@
 namespace sluice {
 
 struct ChildCommand {
-  /// The program, which is searched for in PATH if it has no slash, and its arguments.
+  /// The program, which is searched for in PATH if it has no slash, and its arguments. It is taken
+  /// from `directory` if it is relative, and so are the entries of PATH.
   std::vector<std::string> arguments;
   /// Variables besides those of this process, or in place of them.
   std::vector<std::pair<std::string, std::string>> environment = {};
@@ -42,7 +43,7 @@ struct ExitStatus {
 /// A process that this one has started, and what that starts in turn. It is the leader of a process
 /// group. When it has ended, whatever is left of the group is killed, and so is what has left the
 /// group but still has its environment. If this process is killed, the child finds the end of its
-/// input and gets SIGTERM. Belongs to the loop.
+/// input and gets SIGTERM, but nobody ends what that has started. Belongs to the loop.
 class ChildProcess {
  public:
   struct Started;

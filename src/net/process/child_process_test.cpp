@@ -259,5 +259,23 @@ TEST_F(ChildProcessTest, EndsWithWhoeverStartedIt) {
   EXPECT_TRUE(dies(orphan));
 }
 
+TEST_F(ChildProcessTest, RelativeEntriesOfPathAreSeenFromWhereItRuns) {
+  const std::filesystem::path root =
+      std::filesystem::path(::testing::TempDir()) / ("child_path_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(root / "bin");
+  std::filesystem::create_symlink("/bin/echo", root / "bin" / "own-program");
+  const ChildCommand command{.arguments = {"own-program", "hello"},
+                             .environment = {{"PATH", "bin:/usr/bin"}},
+                             .directory = root};
+  start(command);
+  EXPECT_EQ(line(), "hello");
+  ChildCommand elsewhere = command;
+  elsewhere.directory = root / "bin";
+  const auto missing = ChildProcess::start(*loop, elsewhere);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "There is no program \"own-program\" in PATH");
+  std::filesystem::remove_all(root);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -272,8 +272,10 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
   }
   const std::size_t before = partial_ == nullptr ? 0 : partial_->message.size();
   if (header.length > max_message_ || before + header.length > max_message_) {
+    const std::string_view remedy =
+        role_ == Role::server ? " (max_message, or --max-body of sluice serve)" : "";
     return fail(kMessageTooBig, "A message is longer than " + std::to_string(max_message_) +
-                                    " bytes (max_message, or --max-body of sluice serve)");
+                                    " bytes" + std::string(remedy));
   }
   return {};
 }
