@@ -93,7 +93,9 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
   const std::vector<HeaderField> sent = {{"Authorization", "Bearer abc"},
                                          {"X-Api-Key", "abc"},
                                          {"Mcp-Session-Id", "0123456789abcdef0123456789abcdef"},
-                                         {"Mcp-Name", "search"}};
+                                         {"Mcp-Name", "search"},
+                                         {"mcp-param-region", "abc"},
+                                         {"X-Custom", "Bearer abc"}};
   tap({.method = "POST", .url = &url, .headers = std::span<const HeaderField>(sent)});
   tap({.url = &url,
        .status = 302,
@@ -104,7 +106,8 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
   using Field = std::pair<std::string, std::string>;
   EXPECT_THAT(heads[0].headers,
               ElementsAre(Field("Authorization", "***"), Field("X-Api-Key", "***"),
-                          Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search")));
+                          Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search"),
+                          Field("mcp-param-region", "***"), Field("X-Custom", "***")));
   EXPECT_FALSE(heads[1].is_sent);
   EXPECT_EQ(heads[1].start, "302");
   EXPECT_THAT(heads[1].headers,

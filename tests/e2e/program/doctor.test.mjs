@@ -155,6 +155,9 @@ test('what stands between people and a login is found, and all else is left', as
   assert.equal(found('resource metadata').status, 'ok');
   assert.match(found('login').fix, new RegExp(`sluice login ${url}`));
   assert.ok(!checks.some(({ subject }) => subject === 'tools'));
+  const with_key = await examine([`${url}?api_key=hunter2`]);
+  assert.match(with_key.found('login').fix, /api_key=\*\*\*/);
+  assert.ok(!JSON.stringify(with_key.checks).includes('hunter2'));
 });
 
 test('a proxy that holds streams back is found', async (t) => {

@@ -16,6 +16,7 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/remote/remote_server.hpp"
 #include "cli/targets/named_values.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/shell_word.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
@@ -140,11 +141,11 @@ class ServerDoctor {
     run(authorization_checks(), examination);
     const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
     if (authorized && !is_refusal(*authorized)) return true;
-    out_.checks.push_back(
-        to_check("login", "2026-07-28, Authorization, Authorization Flow Steps",
-                 Verdict::note("all else is examined only with an authorization",
-                               "sluice login " + shell_word(examination.server().to_string()) +
-                                   ", or give --header \"Authorization: Bearer TOKEN\"")));
+    out_.checks.push_back(to_check(
+        "login", "2026-07-28, Authorization, Authorization Flow Steps",
+        Verdict::note("all else is examined only with an authorization",
+                      "sluice login " + shell_word(masked_url(examination.server().to_string())) +
+                          ", or give --header \"Authorization: Bearer TOKEN\"")));
     out_.exit_code = kExitAuthorization;
     out_.all_is_well = "No violation found, as far as can be seen without a login";
     return false;
