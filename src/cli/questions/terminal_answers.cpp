@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <poll.h>
+#include <stop_token>
+#include <sys/eventfd.h>
+#include <termios.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "json/members.hpp"
 #include "json_schema/json_schema.hpp"
 #include "net/http/url.hpp"
+#include "net/loop/descriptor.hpp"
 
 namespace sluice {
 namespace {
@@ -230,13 +234,23 @@ json::object ask_form(const json::object& params, const AskedUser& user) {
   return {{"action", "accept"}, {"content", std::move(content)}};
 }
 
-/// Reads a line from the terminal, or nothing at its end or after an interrupt.
+/// Reads a line from the terminal, or nothing at its end or when nobody waits for the answer.
 std::optional<std::string> read_terminal_line() {
+  const Descriptor over(::eventfd(0, EFD_CLOEXEC));
+  if (!over) return std::nullopt;
+  const std::stop_callback woken(question_stop(), [&over] { ::eventfd_write(over.get(), 1); });
   std::string line;
   while (line.size() < kMaxAnswer) {
-    std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {over.get(), POLLIN, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
-    if (waits[1].revents != 0) return std::nullopt;
+    if (waits[1].revents != 0) {
+      // The shell must not read what was typed for the server.
+      ::tcflush(STDIN_FILENO, TCIFLUSH);
+      if (!Interrupts::is_pending()) {
+        write_all(STDERR_FILENO, "\nThe question was withdrawn.\n");
+      }
+      return std::nullopt;
+    }
     char c = 0;
     const ssize_t got = ::read(STDIN_FILENO, &c, 1);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -17,8 +17,9 @@ struct AskedUser {
   std::function<std::optional<std::string>()> read_line;
 };
 
-/// The user at the terminal, if standard input and standard error are one. An interrupt ends the
-/// reading.
+/// The user at the terminal, if standard input and standard error are one. The reading ends when
+/// nobody waits for the answer (question_stop()); what was typed is dropped then, and the user is
+/// told unless they have interrupted the program.
 std::optional<AskedUser> terminal_user();
 
 /// What somebody means who types yes, no, or the like.

@@ -96,7 +96,8 @@ int with_server(std::string_view command, const RemoteOptions& options, const Wo
   auto server = open_server(*words, options, *std::move(client));
   if (!server) return failed_unless_interrupted(server.error(), server.error().code);
   try {
-    return work(*server, *words);
+    const int code = work(*server, *words);
+    return Interrupts::is_pending() ? kExitInterrupted : code;
   } catch (const Error& error) {
     return failed_unless_interrupted(error, exit_code_of(error));
   }
