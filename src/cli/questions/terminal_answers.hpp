@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "json/json.hpp"
 #include "sluice/client.hpp"
 
@@ -37,6 +38,11 @@ std::optional<bool> said_yes(std::string_view text);
 json::object ask_user(const json::object& params, const AskedUser& user);
 inline constexpr int kMaxAttempts = 10;
 inline constexpr std::size_t kMaxFields = 100;
+
+/// What the user is to do before a request can be answered that the server has refused with error
+/// -32042 (2025-11-25, Elicitation, URL Elicitation Required Error): its pages, as above. Nobody
+/// waits for an answer. Empty for other errors.
+std::string pages_before(const Error& refusal);
 
 /// Client options that answer questions on the terminal. Without a terminal on standard input and
 /// on standard error they decline, which is said on standard error.
