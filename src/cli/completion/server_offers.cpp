@@ -164,12 +164,13 @@ int print_offers(const CommandOutline& program, std::span<const std::string> wor
   // one asks the server, and outlives this one for as long as it takes to end what it has started.
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return kExitOk;
-  const Descriptor offers(ends[0]);
+  Descriptor offers(ends[0]);
   Descriptor writer(ends[1]);
   const pid_t asker = ::fork();
   if (asker == 0) {
     ::dup2(writer.get(), STDOUT_FILENO);
     writer.close();
+    offers.close();  // else a write to it would wait for a reader that has gone
     return find_offers(program, words);
   }
   if (asker < 0) return kExitOk;
