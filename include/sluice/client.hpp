@@ -60,6 +60,11 @@ struct ServerCommand {
 /// Answers a question of the server: gets its `params`, returns the result, or throws Error.
 using ClientAnswer = std::function<json::object(const json::object& params)>;
 
+/// Within a ClientAnswer: is asked to stop when nobody waits for the answer any more, because the
+/// server has taken the question back, the connection is lost, or the client ends or is stopped
+/// (ClientOptions::stop). An answer is not sent then. Elsewhere it is never asked.
+std::stop_token question_stop();
+
 /// What a server at an http or https URL speaks. `any`: Streamable HTTP is tried first, and HTTP
 /// with SSE (2024-11-05) if the server has only that.
 enum class HttpTransport : std::uint8_t { any, streamable, sse };
@@ -105,8 +110,8 @@ struct ClientOptions {
   bool uses_environment_proxies = true;
 
   // The client declares that it can be asked what has an answer here. These functions run on a
-  // thread of the client's own, one at a time, and may block. A question that the server takes back
-  // before its turn comes is not asked.
+  // thread of the client's own, one at a time, and may block. The client's end waits for them; see
+  // question_stop(). A question that the server takes back before its turn comes is not asked.
 
   /// elicitation/create, both modes. What an accepted form leaves out gets its default.
   ClientAnswer on_elicitation = {};

@@ -1,9 +1,13 @@
 #include "cli/completion/server_offers.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <csignal>
 #include <exception>
+#include <fcntl.h>
 #include <optional>
+#include <poll.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -12,11 +16,13 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/remote/listing.hpp"
 #include "cli/remote/remote_server.hpp"
+#include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/targets/server_report.hpp"
 #include "cli/targets/target.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
+#include "net/loop/descriptor.hpp"
 
 namespace sluice {
 namespace {
@@ -108,17 +114,8 @@ std::vector<Offer> offers_of(Client& client, const TypedWord& typed) {
   return schema == nullptr ? std::vector<Offer>() : tool_argument_offers(*schema, typed);
 }
 
-/// A shell waits for this program, which ends by itself even if the server holds it up. A child is
-/// ended by the system then.
-void limit_patience() {
-  std::signal(SIGALRM, [](int) { ::_exit(kExitOk); });
-  ::alarm(kOfferPatience);
-}
-
-}  // namespace
-
-int print_offers(const CommandOutline& program, std::span<const std::string> words) {
-  limit_patience();
+/// Prints the offers, and closes standard output before the server is ended, which may take longer.
+int find_offers(const CommandOutline& program, std::span<const std::string> words) {
   const auto typed = typed_word(program, words);
   if (!typed) return kExitOk;
   if (typed->place == TypedWord::Place::target) {
@@ -129,12 +126,58 @@ int print_offers(const CommandOutline& program, std::span<const std::string> wor
   RemoteOptions options;
   options.headers = typed->headers;
   options.revision = typed->revision;
+  const StopOnInterrupt interrupt;
   try {
-    auto server = connect_to(*std::move(target), options, {});
-    if (server) return print(offer_lines(offers_of(server->client, *typed), typed->begin));
+    auto server = connect_to(*std::move(target), options, {.stop = interrupt.token()});
+    if (!server) return kExitOk;
+    const int printed = print(offer_lines(offers_of(server->client, *typed), typed->begin));
+    ::close(STDOUT_FILENO);
+    return printed;
   } catch (const std::exception&) {
     // Whoever types is not told: there is nothing to offer.
   }
+  return kExitOk;
+}
+
+/// All that comes from `source` until its end. Nothing if that takes longer than kOfferPatience.
+std::optional<std::string> read_in_time(const Descriptor& source) {
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + std::chrono::seconds(kOfferPatience);
+  std::string out;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
+    pollfd wait{source.get(), POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0) {
+      return std::nullopt;
+    }
+    std::array<char, 4096> piece{};
+    const ssize_t got = ::read(source.get(), piece.data(), piece.size());
+    if (got == 0) return out;
+    if (got > 0) out.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+int print_offers(const CommandOutline& program, std::span<const std::string> words) {
+  // A shell waits for this process, which may not wait for a server that ends slowly. So another
+  // one asks the server, and outlives this one for as long as it takes to end what it has started.
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return kExitOk;
+  Descriptor offers(ends[0]);
+  Descriptor writer(ends[1]);
+  const pid_t asker = ::fork();
+  if (asker == 0) {
+    ::dup2(writer.get(), STDOUT_FILENO);
+    writer.close();
+    offers.close();  // else a write to it would wait for a reader that has gone
+    return find_offers(program, words);
+  }
+  if (asker < 0) return kExitOk;
+  writer.close();
+  const auto found = read_in_time(offers);
+  if (found) return print(*found);
+  ::kill(asker, SIGTERM);
   return kExitOk;
 }
 

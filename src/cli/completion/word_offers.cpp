@@ -169,8 +169,9 @@ std::string offer_lines(std::span<const Offer> offers, std::string_view begin) {
   std::string out;
   std::size_t count = 0;
   for (const Offer& offer : offers) {
-    const bool is_typable =
-        !offer.word.empty() && one_line(offer.word) == offer.word && !offer.word.contains('\t');
+    // What begins with a dash would be an option of ours.
+    const bool is_typable = !offer.word.empty() && !offer.word.starts_with('-') &&
+                            one_line(offer.word) == offer.word && !offer.word.contains('\t');
     if (!is_typable || !offer.word.starts_with(begin)) continue;
     if (++count > kMaxOffers) break;
     std::string about = shortened(one_line(offer.about), kMaxAbout);

@@ -128,11 +128,13 @@ TEST(WordOffersTest, LinesHaveOnlyWhatCanBeTyped) {
                                      {"se\x1b[2J", ""},
                                      {"se\tx", ""},
                                      {"", ""},
+                                     {"--sampling=allow", ""},
                                      {"other", ""},
                                      {"set", std::string(500, 'x')}};
   const std::string lines = offer_lines(offers, "se");
   EXPECT_EQ(lines.substr(0, lines.find("set")), "search\tFinds notes and [2Jmore\n");
   EXPECT_LT(lines.size(), 200U);
+  EXPECT_THAT(offer_lines(offers, ""), Not(HasSubstr("--sampling")));
   const std::vector<Offer> many(kMaxOffers + 5, Offer{"a"});
   EXPECT_EQ(offer_lines(many, "").size(), kMaxOffers * std::string("a\t\n").size());
 }

@@ -1,5 +1,6 @@
 #include "cli/content/content_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/content/saved_files.hpp"
@@ -24,7 +25,9 @@ void save(ShownContent& out, std::string_view kind, std::string_view mime_type,
     out.has_failed = true;
     return;
   }
-  out.text.append(image_sequence(place.images, mime_type, *bytes));
+  if (auto image = image_sequence(place.images, mime_type, *bytes); !image.empty()) {
+    out.images.push_back({.position = out.text.size(), .sequence = std::move(image)});
+  }
   const auto path = save_new_file(place.folder, kind, mime_type, *bytes);
   if (!path) {
     out.notes.push_back(path.error().message);
@@ -64,6 +67,24 @@ void append_block(ShownContent& out, const json::value& block, const ContentPlac
 
 }  // namespace
 
+void ShownContent::replace_text(std::string changed) {
+  for (Image& image : images) {
+    const std::size_t behind = text.size() - image.position;
+    image.position = changed.size() - std::min(behind, changed.size());
+  }
+  text = std::move(changed);
+}
+
+std::string ShownContent::output() const {
+  std::string out;
+  std::size_t done = 0;
+  for (const Image& image : images) {
+    out.append(text, done, image.position - done).append(image.sequence);
+    done = image.position;
+  }
+  return out.append(text, done);
+}
+
 ShownContent shown_content(const json::array& blocks, const ContentPlace& place) {
   ShownContent out;
   for (const json::value& block : blocks) append_block(out, block, place);
@@ -80,7 +101,7 @@ ShownContent shown_resource(const json::array& contents, const ContentPlace& pla
 
 int print(const ShownContent& content) {
   for (const std::string& note : content.notes) complain(note);
-  if (const int printed = print(content.text); printed != kExitOk) return printed;
+  if (const int printed = print(content.output()); printed != kExitOk) return printed;
   return content.has_failed ? kExitFailure : kExitOk;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,21 @@ namespace sluice {
 
 /// What a server's content is on the terminal.
 struct ShownContent {
+  struct Image {
+    std::size_t position;  // in the text
+    std::string sequence;  // for the terminal
+  };
+
   std::string text = {};                // for standard output, with a line break at its end
+  std::vector<Image> images = {};       // in the text, in their order
   std::vector<std::string> notes = {};  // for standard error: which files were saved, and which not
   bool has_failed = false;              // a file could not be saved
+
+  /// Keeps only the end of the text, or puts something before it: `changed` ends as the text does,
+  /// or is empty. Images of what is left out come first.
+  void replace_text(std::string changed);
+  /// The text with its images.
+  [[nodiscard]] std::string output() const;
 };
 
 /// Where images, audio and binary resources go.

@@ -4,6 +4,7 @@
 #include <array>
 #include <unistd.h>
 
+#include "cli/content/image_size.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/terminal/terminal.hpp"
@@ -16,20 +17,10 @@ namespace {
 /// Of Base64 in one escape sequence (kitty, "Remote client"): a multiple of four.
 constexpr std::size_t kPieceOfImage = 4096;
 
-/// The number of four bytes, most significant first, at `at`.
-std::uint32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t out = 0;
-  for (const char c : bytes.substr(at, 4)) out = (out << 8U) | static_cast<unsigned char>(c);
-  return out;
-}
-
-/// A PNG whose sides are not too long: its pixels are in memory in the terminal (PNG, 5.2, 11.2.1).
-bool is_small_png(std::string_view bytes) {
-  constexpr std::string_view kStart("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
-  constexpr std::size_t kSides = 24;
-  return bytes.size() >= kSides && bytes.starts_with(kStart) &&
-         number_at(bytes, kStart.size()) <= kMaxImageSide &&
-         number_at(bytes, kStart.size() + 4) <= kMaxImageSide;
+/// Whether its sides are not too long: its pixels are in memory in the terminal.
+bool is_small(std::string_view bytes) {
+  const auto size = image_size(bytes);
+  return size && size->width <= kMaxImageSide && size->height <= kMaxImageSide;
 }
 
 std::string base64_of(std::string_view bytes) {
@@ -90,8 +81,7 @@ std::string image_sequence(ImageProtocol protocol, std::string_view mime_type,
                            std::string_view bytes) {
   const bool is_image = to_lower(mime_type).starts_with("image/");
   const bool is_png = bytes.starts_with("\x89PNG");
-  if (!is_image || bytes.empty() || bytes.size() > kMaxShownImage) return {};
-  if (is_png && !is_small_png(bytes)) return {};
+  if (!is_image || bytes.size() > kMaxShownImage || !is_small(bytes)) return {};
   if (protocol == ImageProtocol::iterm2) return iterm2_sequence(bytes);
   return protocol == ImageProtocol::kitty && is_png ? kitty_sequence(bytes) : std::string();
 }

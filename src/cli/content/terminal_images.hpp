@@ -29,8 +29,9 @@ ImageProtocol image_protocol(const LookUpVariable& environment);
 Result<ImageProtocol> chosen_images(std::string_view choice);
 
 /// What makes the terminal show the image. Empty, if it cannot: with kitty's protocol what is no
-/// PNG, another type than an image, and what has more than kMaxShownImage bytes or a side of more
-/// than kMaxImageSide pixels. Nothing of the bytes reaches the terminal but in Base64.
+/// PNG, another type than an image, what has more than kMaxShownImage bytes or a side of more than
+/// kMaxImageSide pixels, and an image whose size is not known (image_size()). Nothing of the bytes
+/// reaches the terminal but in Base64.
 std::string image_sequence(ImageProtocol protocol, std::string_view mime_type,
                            std::string_view bytes);
 inline constexpr std::size_t kMaxShownImage = std::size_t{8} << 20U;

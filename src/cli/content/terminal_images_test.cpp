@@ -21,6 +21,8 @@ ImageProtocol protocol_in(std::map<std::string, std::string> variables) {
   });
 }
 
+const std::string kGif("GIF89a\x10\0\x10\0", 10);
+
 /// The head of a PNG of that size, and more bytes.
 std::string png(unsigned char width_byte, std::size_t more) {
   std::string out("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10", 24);
@@ -50,12 +52,12 @@ TEST(TerminalImagesTest, KittyGetsAPngInPieces) {
   ASSERT_GT(text.size(), 4096U);
   EXPECT_EQ(sequence, "\x1b_Ga=T,f=100,q=2,m=1;" + text.substr(0, 4096) + "\x1b\\\x1b_Gm=0;" +
                           text.substr(4096) + "\x1b\\\n");
-  EXPECT_THAT(image_sequence(ImageProtocol::kitty, "image/jpeg", "\xff\xd8\xff"), IsEmpty());
+  EXPECT_THAT(image_sequence(ImageProtocol::kitty, "image/gif", kGif), IsEmpty());
 }
 
 TEST(TerminalImagesTest, Iterm2GetsAnyImage) {
-  EXPECT_EQ(image_sequence(ImageProtocol::iterm2, "image/jpeg", "\xff\xd8\xff"),
-            "\x1b]1337;File=inline=1;size=3:/9j/\a\n");
+  EXPECT_EQ(image_sequence(ImageProtocol::iterm2, "image/gif", kGif),
+            "\x1b]1337;File=inline=1;size=10:R0lGODlhEAAQAA==\a\n");
   EXPECT_THAT(image_sequence(ImageProtocol::iterm2, "Image/PNG", png(0, 10)),
               StartsWith("\x1b]1337;"));
 }
@@ -65,6 +67,9 @@ TEST(TerminalImagesTest, WhatIsTooLargeOrNoImageIsNotShown) {
     EXPECT_THAT(image_sequence(protocol, "image/png", png(1, 0)), IsEmpty());
     EXPECT_THAT(image_sequence(protocol, "image/png", png(0, kMaxShownImage)), IsEmpty());
     EXPECT_THAT(image_sequence(protocol, "image/png", "\x89PNG"), IsEmpty());
+    EXPECT_THAT(image_sequence(protocol, "image/jpeg", "\xff\xd8\xff"), IsEmpty());
+    EXPECT_THAT(image_sequence(protocol, "image/gif", "GIF89a\xff\xff\xff\xff"), IsEmpty());
+    EXPECT_THAT(image_sequence(protocol, "image/svg+xml", "<svg width=\"1\"/>"), IsEmpty());
     EXPECT_THAT(image_sequence(protocol, "audio/wav", png(0, 0)), IsEmpty());
     EXPECT_THAT(image_sequence(protocol, "image/png", ""), IsEmpty());
   }

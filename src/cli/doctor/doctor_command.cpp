@@ -91,6 +91,7 @@ Checks examine(const DoctorArguments& arguments) {
 }
 
 int doctor_complains(const Error& error) {
+  if (error.code == kExitInterrupted) return error.code;
   complain("doctor: " + error.message);
   return error.code;
 }

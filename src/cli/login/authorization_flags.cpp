@@ -183,9 +183,8 @@ Result<AuthorizationOptions> authorization_options(
 Result<AuthorizationOptions> stored_authorization(const Url& server) {
   Result<AuthorizationOptions> out = authorization_options(AuthorizationFlags(), {});
   if (!out) return out;
-  // Whoever sends requests says what is wrong with the file.
   const Result<StoredCredentials> stored = TokenStore(out->token_file).load();
-  if (!stored) return out;
+  if (!stored) return fail(kExitFailure, stored.error().message);
   Url place = server;
   place.scheme = server.is_tls() ? "https" : "http";
   const StoredToken* const token = stored->find(canonical_resource(place), {}, {});

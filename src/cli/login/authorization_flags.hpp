@@ -47,6 +47,7 @@ Result<AuthorizationOptions> authorization_options(
     const AuthorizationFlags& flags, std::function<void(const LoginPrompt&)> on_prompt);
 
 /// The same for a command without such flags, which uses what the last login at `server` has left.
+/// Error: kExitFailure, the file of tokens is refused.
 Result<AuthorizationOptions> stored_authorization(const Url& server);
 
 /// Makes the authorizer of a command for the server at `server`, whose requests go by `proxies`,

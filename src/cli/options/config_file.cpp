@@ -85,6 +85,12 @@ Result<void> add_table(FileValues& out, const toml::table& table, std::string_vi
 template <class Use>
 auto with_table(std::string_view text, std::string_view name, Use use)
     -> decltype(use(std::declval<const toml::table&>())) {
+  // It takes many times its size in memory.
+  constexpr std::size_t kMaxText = std::size_t{1} << 20U;
+  if (text.size() > kMaxText) {
+    return fail(kExitUsage,
+                std::string(name) + ": is larger than " + std::to_string(kMaxText) + " bytes");
+  }
   // Each dot in a key makes a nested table, and toml++ destroys nested tables recursively.
   constexpr std::ptrdiff_t kMaxDots = 10'000;
   if (std::ranges::count(text, '.') > kMaxDots) {

@@ -482,5 +482,13 @@ TEST(ServeConfig, KeysAndFlagsAreUniqueAndDefaultsAllowed) {
   }
 }
 
+TEST(ConfigFile, HasALimit) {
+  const std::string comment = "#" + std::string(std::size_t{1} << 20U, 'x');
+  const auto refused = parse_toml_as_json(comment, "big.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "big.toml: is larger than 1048576 bytes");
+  EXPECT_TRUE(parse_toml_as_json(comment.substr(0, comment.size() - 1), "small.toml"));
+}
+
 }  // namespace
 }  // namespace sluice

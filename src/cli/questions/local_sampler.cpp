@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "cli/questions/terminal_answers.hpp"
-#include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "net/loop/event_loop.hpp"
 #include "rpc/error_codes.hpp"
+#include "sluice/client.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr int kUserRejected = -1;
-constexpr Duration kInterruptTick = std::chrono::milliseconds(100);  // between looks at interrupts
-constexpr std::size_t kMaxShownRequest = 200;                        // bytes
+constexpr Duration kTick = std::chrono::milliseconds(100);  // between looks whether to go on
+constexpr std::size_t kMaxShownRequest = 200;               // bytes
 
 std::unexpected<Error> rejected() {
   return fail(kUserRejected, "User rejected sampling request");
@@ -45,11 +45,11 @@ class SampledText final : public GenerationSink {
   Completion completion_;
 };
 
-/// Cancels the generation after an interrupt.
-void watch_interrupts(EventLoop& loop, Generation& generation) {
-  loop.schedule_at(loop.clock().now() + kInterruptTick, [&loop, &generation] {
-    if (Interrupts::is_pending()) return generation.cancel();
-    watch_interrupts(loop, generation);
+/// Cancels the generation when nobody waits for it.
+void watch_for_end(EventLoop& loop, Generation& generation) {
+  loop.schedule_at(loop.clock().now() + kTick, [&loop, &generation] {
+    if (question_stop().stop_requested()) return generation.cancel();
+    watch_for_end(loop, generation);
   });
 }
 
@@ -88,10 +88,10 @@ Result<void> LocalSampler::load() {
   if (!made) return std::unexpected(made.error());
   EngineHandle handle = *std::move(made);
   while (true) {
-    const auto is_ready = handle.wait_ready(kInterruptTick);
+    const auto is_ready = handle.wait_ready(kTick);
     if (!is_ready) return std::unexpected(is_ready.error());
     if (*is_ready) break;
-    if (Interrupts::is_pending()) return rejected();
+    if (question_stop().stop_requested()) return rejected();
   }
   engine_ = std::move(handle);
   return {};
@@ -114,7 +114,7 @@ Result<json::object> LocalSampler::generate(GenerationRequest request) {
   const auto sink = std::make_shared<SampledText>(loop);
   auto started = engine_->engine->start(std::move(request), sink, loop);
   if (!started) return std::unexpected(started.error());
-  watch_interrupts(loop, **started);
+  watch_for_end(loop, **started);
   loop.run();
   started->reset();
   loop.discard_tasks();

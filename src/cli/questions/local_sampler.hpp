@@ -22,9 +22,9 @@ class LocalSampler {
   LocalSampler(const LocalSampler&) = delete;
   LocalSampler& operator=(const LocalSampler&) = delete;
 
-  /// The result of sampling/createMessage. Waits for the user and for the model; an interrupt ends
-  /// that. Errors: -1 if the user does not allow it (2025-11-25, Sampling, Error Handling), those
-  /// of sampling_request(), and what the model has failed with.
+  /// The result of sampling/createMessage. Waits for the user and for the model, until nobody waits
+  /// for the answer (question_stop()). Errors: -1 if the user does not allow it (2025-11-25,
+  /// Sampling, Error Handling), those of sampling_request(), and what the model has failed with.
   Result<json::object> answer(const json::object& params);
 
  private:

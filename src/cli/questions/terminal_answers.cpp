@@ -5,10 +5,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <poll.h>
+#include <stop_token>
+#include <sys/eventfd.h>
+#include <termios.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "cli/content/exact_json.hpp"
 #include "cli/content/schema_hints.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
@@ -16,6 +20,8 @@
 #include "json/members.hpp"
 #include "json_schema/json_schema.hpp"
 #include "net/http/url.hpp"
+#include "net/loop/descriptor.hpp"
+#include "protocol/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -141,7 +147,7 @@ json::value typed_answer(const Field& field, const std::string& text) {
     if (const auto is_yes = said_yes(text)) return *is_yes;
   }
   if (!types.string) {
-    if (auto parsed = parse_json(text)) return *std::move(parsed);
+    if (auto parsed = exact_json(text)) return *std::move(parsed);
   }
   return json::value(text);
 }
@@ -195,15 +201,22 @@ std::optional<bool> ask_consent(const AskedUser& user, std::string_view question
   return std::nullopt;
 }
 
-json::object ask_url(const json::object& params, const AskedUser& user) {
+/// Where the user is to go; empty if that is no page.
+std::string page_wish(const json::object& params) {
   const std::string text = one_line(text_at(params, "url"));
   const auto url = parse_url(text);
-  if (!url || url->is_websocket()) {
+  if (!url || url->is_websocket()) return {};
+  return "Go to this page, if you trust " + url->host + ". It is not opened for you:\n  " + text +
+         "\n";
+}
+
+json::object ask_url(const json::object& params, const AskedUser& user) {
+  const std::string wish = page_wish(params);
+  if (wish.empty()) {
     user.show("It names a URL that is none, which is declined.\n");
     return elicit_action("decline");
   }
-  user.show("Go to this page, if you trust " + url->host + ". It is not opened for you:\n  " +
-            text + "\n");
+  user.show(wish);
   const auto agrees = ask_consent(user, "Do you go there? [yes or no] ");
   if (!agrees) return elicit_action("cancel");
   return elicit_action(*agrees ? "accept" : "decline");
@@ -230,13 +243,23 @@ json::object ask_form(const json::object& params, const AskedUser& user) {
   return {{"action", "accept"}, {"content", std::move(content)}};
 }
 
-/// Reads a line from the terminal, or nothing at its end or after an interrupt.
+/// Reads a line from the terminal, or nothing at its end or when nobody waits for the answer.
 std::optional<std::string> read_terminal_line() {
+  const Descriptor over(::eventfd(0, EFD_CLOEXEC));
+  if (!over) return std::nullopt;
+  const std::stop_callback woken(question_stop(), [&over] { ::eventfd_write(over.get(), 1); });
   std::string line;
   while (line.size() < kMaxAnswer) {
-    std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {over.get(), POLLIN, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
-    if (waits[1].revents != 0) return std::nullopt;
+    if (waits[1].revents != 0) {
+      // The shell must not read what was typed for the server.
+      ::tcflush(STDIN_FILENO, TCIFLUSH);
+      if (!Interrupts::is_pending()) {
+        write_all(STDERR_FILENO, "\nThe question was withdrawn.\n");
+      }
+      return std::nullopt;
+    }
     char c = 0;
     const ssize_t got = ::read(STDIN_FILENO, &c, 1);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -265,6 +288,23 @@ std::optional<bool> said_yes(std::string_view text) {
 json::object ask_user(const json::object& params, const AskedUser& user) {
   user.show("\nThe server asks: " + printable(text_at(params, "message")) + "\n");
   return text_at(params, "mode") == "url" ? ask_url(params, user) : ask_form(params, user);
+}
+
+std::string pages_before(const Error& refusal) {
+  if (refusal.code != kUrlElicitationRequired) return {};
+  const auto data = parse_json(refusal.data);
+  const json::object* const members = data ? data->if_object() : nullptr;
+  const json::value* const pages =
+      members == nullptr ? nullptr : members->if_contains("elicitations");
+  std::string out;
+  if (pages == nullptr || !pages->is_array()) return out;
+  for (const json::value& each : pages->get_array()) {
+    if (!each.is_object()) continue;
+    const std::string wish = page_wish(each.get_object());
+    if (wish.empty()) continue;
+    out.append(printable(text_at(each.get_object(), "message"))).append("\n").append(wish);
+  }
+  return out.empty() ? out : out.append("Run the command again when you have been there.\n");
 }
 
 ClientOptions terminal_answers() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "json/json.hpp"
 #include "sluice/client.hpp"
 
@@ -17,8 +18,9 @@ struct AskedUser {
   std::function<std::optional<std::string>()> read_line;
 };
 
-/// The user at the terminal, if standard input and standard error are one. An interrupt ends the
-/// reading.
+/// The user at the terminal, if standard input and standard error are one. The reading ends when
+/// nobody waits for the answer (question_stop()); what was typed is dropped then, and the user is
+/// told unless they have interrupted the program.
 std::optional<AskedUser> terminal_user();
 
 /// What somebody means who types yes, no, or the like.
@@ -36,6 +38,11 @@ std::optional<bool> said_yes(std::string_view text);
 json::object ask_user(const json::object& params, const AskedUser& user);
 inline constexpr int kMaxAttempts = 10;
 inline constexpr std::size_t kMaxFields = 100;
+
+/// What the user is to do before a request can be answered that the server has refused with error
+/// -32042 (2025-11-25, Elicitation, URL Elicitation Required Error): its pages, as above. Nobody
+/// waits for an answer. Empty for other errors.
+std::string pages_before(const Error& refusal);
 
 /// Client options that answer questions on the terminal. Without a terminal on standard input and
 /// on standard error they decline, which is said on standard error.

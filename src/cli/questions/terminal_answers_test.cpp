@@ -52,6 +52,13 @@ TEST(TerminalAnswers, AskAgainForWhatDoesNotFit) {
   EXPECT_THAT(user.seen, HasSubstr("choose one of the numbers"));
 }
 
+TEST(TerminalAnswers, TakeNoNumberThatCannotBeSent) {
+  constexpr std::string_view kNumber =
+      R"({"message":"m","requestedSchema":{"properties":{"n":{"type":"number"}}}})";
+  Typist user{.lines = {"1e999", "12345678901234567890123", "1.5", "y"}};
+  EXPECT_EQ(user.answer(kNumber), R"({"action":"accept","content":{"n":1.5}})");
+}
+
 TEST(TerminalAnswers, TheUserMayRefuseOrEnd) {
   constexpr std::string_view kEmpty = R"({"message":"Sure?","requestedSchema":{"properties":{}}})";
   EXPECT_EQ(Typist{.lines = {"no"}}.answer(kEmpty), R"({"action":"decline"})");

@@ -1,11 +1,11 @@
 #include "cli/remote/call_arguments.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "cli/content/exact_json.hpp"
 #include "cli/content/schema_hints.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/suggestion.hpp"
@@ -82,21 +82,6 @@ std::optional<json::value> parsed_json(std::string_view text) {
   return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
 }
 
-/// Whether a number that can be sent is larger than any.
-bool has_infinity(const json::value& value) {
-  if (const auto* const array = value.if_array()) return std::ranges::any_of(*array, has_infinity);
-  if (const auto* const object = value.if_object()) {
-    return std::ranges::any_of(*object, [](const auto& one) { return has_infinity(one.value()); });
-  }
-  return value.is_double() && !std::isfinite(value.get_double());
-}
-
-/// Whether `text` is an integer and `value`, which was read from it, another.
-bool is_rounded(std::string_view text, const json::value& value) {
-  return value.is_double() && text.find_first_of(".eE") == std::string_view::npos &&
-         !(value.get_double() == 0);
-}
-
 bool is_of(const json::value& value, const SchemaTypes& types) {
   if (types.is_silent) return true;
   if (value.is_null()) return types.null;
@@ -130,7 +115,7 @@ Result<json::value> typed_value(std::string_view name, std::string_view text,
   const SchemaTypes types = types_of(schema, root);
   auto parsed = parsed_json(text);
   // Quotes belong to the text, unless it is JSON that is asked for with := .
-  const bool is_exact = parsed && !parsed->is_string() && !is_rounded(text, *parsed);
+  const bool is_exact = parsed && !parsed->is_string();
   if (is_exact && is_of(*parsed, types)) return *std::move(parsed);
   if (types.string || types.is_silent) return json::value(text);
   return std::unexpected(misfit(
@@ -142,7 +127,9 @@ Result<json::value> value_of(const Given& given, const json::value& schema,
   if (given.is_json) {
     if (given.texts.size() > 1) return fail(kExitUsage, given.name + ":= is given twice");
     auto parsed = exact_json(given.texts.front());
-    if (!parsed) return fail(kExitUsage, given.name + ":= is no JSON: " + parsed.error().message);
+    if (!parsed)
+      return fail(kExitUsage,
+                  given.name + ":= is no JSON that can be sent: " + parsed.error().message);
     return parsed;
   }
   const SchemaTypes types = types_of(schema, root);
@@ -217,14 +204,6 @@ Result<void> check_names(const json::object& arguments, const json::object& sche
 }
 
 }  // namespace
-
-Result<json::value> exact_json(std::string_view text) {
-  auto parsed = parse_json(text);
-  if (parsed && has_infinity(*parsed)) {
-    return fail(kExitUsage, "a number is larger than any that can be sent");
-  }
-  return parsed;
-}
 
 Result<json::object> tool_arguments(const std::vector<std::string>& assignments,
                                     const json::object& schema, json::object given) {

@@ -24,10 +24,6 @@ namespace sluice {
 Result<json::object> tool_arguments(const std::vector<std::string>& assignments,
                                     const json::object& schema, json::object given = {});
 
-/// Parses JSON as parse_json(), and refuses numbers that no number of ours can hold, because they
-/// would be sent as null.
-Result<json::value> exact_json(std::string_view text);
-
 /// NAME and VALUE of assignments for what takes only texts: prompts and completions. Errors carry
 /// kExitUsage.
 Result<std::vector<std::pair<std::string, std::string>>> text_arguments(

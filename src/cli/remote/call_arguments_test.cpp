@@ -90,6 +90,9 @@ TEST(CallArguments, AreNotChangedOnTheWay) {
   EXPECT_THAT(typed({"share=1e309"}), HasSubstr("is not a number"));
   EXPECT_THAT(typed({"share:=-1e999"}), HasSubstr("larger than any"));
   EXPECT_THAT(typed({"any:={\"a\":[1e999]}"}), HasSubstr("larger than any"));
+  EXPECT_THAT(typed({"any:={\"a\":[12345678901234567890123]}"}), HasSubstr("more than 64 bits"));
+  EXPECT_EQ(typed({"any:=[18446744073709551615,-1,\"\\\"123456789012345678901234\"]"}),
+            "{\"any\":[18446744073709551615,-1,\"\\\"123456789012345678901234\"]}");
 }
 
 TEST(CallArguments, DoNotReplaceEachOther) {

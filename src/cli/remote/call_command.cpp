@@ -7,6 +7,7 @@
 
 #include "cli/content/content_options.hpp"
 #include "cli/content/content_text.hpp"
+#include "cli/content/exact_json.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"

@@ -43,7 +43,7 @@ int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlac
   if (reply.is_error()) place.images = ImageProtocol::none;
   ShownContent shown = shown_reply(reply, place);
   if (!reply.is_error()) {
-    if (!streamed.empty()) shown.text = rest_of(shown.text, streamed);
+    if (!streamed.empty()) shown.replace_text(rest_of(shown.text, streamed));
     return print(shown);
   }
   if (!streamed.empty() && !streamed.ends_with('\n')) print("\n");
@@ -54,7 +54,9 @@ int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlac
 
 int print_json(const ToolReply& reply) {
   const int printed = print(to_json(reply.result) + "\n");
-  return printed == kExitOk && reply.is_error() ? kExitToolError : printed;
+  if (printed != kExitOk || !reply.is_error()) return printed;
+  complain("the tool has failed");
+  return kExitToolError;
 }
 
 }  // namespace
@@ -67,7 +69,8 @@ std::string rest_of(std::string_view text, std::string_view streamed) {
 std::string progress_text(const CallEvent& event) {
   constexpr double kWhole = 100;
   const double share = event.total && *event.total > 0 ? event.progress / *event.total : 0;
-  const auto percent = std::lround(std::clamp(share, 0.0, 1.0) * kWhole);
+  const bool is_known = !std::isnan(share);  // as if both are too large for a number
+  const auto percent = is_known ? std::lround(std::clamp(share, 0.0, 1.0) * kWhole) : 0;
   std::string out = std::to_string(percent) + " %";
   if (!event.message.empty()) out.append(" ").append(one_line(event.message));
   return out;

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -87,13 +88,16 @@ TEST(ShownContent, IsTextOrAFile) {
 
 TEST(ShownContent, ImagesAreShownWhereTheTerminalCan) {
   const test::TemporaryDirectory folder;
-  const ShownContent shown =
-      shown_content(json_value(R"([{"type":"text","text":"Look:"},
-                 {"type":"image","mimeType":"image/jpeg","data":"aGk="}])")
-                        .get_array(),
-                    {.folder = folder.path(), .images = ImageProtocol::iterm2});
-  EXPECT_EQ(shown.text, "Look:\n\x1b]1337;File=inline=1;size=2:aGk=\a\n");
+  ShownContent shown = shown_content(json_value(R"([{"type":"text","text":"Look:"},
+                 {"type":"image","mimeType":"image/gif","data":"R0lGODlhEAAQAA=="}])")
+                                         .get_array(),
+                                     {.folder = folder.path(), .images = ImageProtocol::iterm2});
+  EXPECT_EQ(shown.output(), "Look:\n\x1b]1337;File=inline=1;size=10:R0lGODlhEAAQAA==\a\n");
   EXPECT_EQ(shown.notes.size(), 1U);
+  shown.replace_text(rest_of(shown.text, "Loo"));
+  EXPECT_EQ(shown.output(), "k:\n\x1b]1337;File=inline=1;size=10:R0lGODlhEAAQAA==\a\n");
+  shown.replace_text("");
+  EXPECT_EQ(shown.output(), "\x1b]1337;File=inline=1;size=10:R0lGODlhEAAQAA==\a\n");
 }
 
 TEST(ShownContent, SaysWhatCannotBeSaved) {
@@ -116,6 +120,8 @@ TEST(CallOutput, ShowsProgressInPercent) {
   EXPECT_EQ(progress_text({.message = "Reading", .progress = 2, .total = 5}), "40 % Reading");
   EXPECT_EQ(progress_text({.progress = 7, .total = 5}), "100 %");
   EXPECT_EQ(progress_text({.progress = 7, .total = 0}), "0 %");
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(progress_text({.progress = kInfinite, .total = kInfinite}), "0 %");
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <chrono>
 #include <cmath>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <variant>
 
 #include "cli/login/authorization_flags.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/questions/terminal_answers.hpp"
 #include "cli/remote/server_place.hpp"
 #include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/named_values.hpp"
@@ -17,6 +19,7 @@
 #include "cli/terminal/traffic_text.hpp"
 #include "core/version.hpp"
 #include "net/http/status_codes.hpp"
+#include "protocol/revision.hpp"
 
 namespace sluice {
 namespace {
@@ -56,6 +59,13 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
   auto headers = split_named_values(options.headers, ':', "--header \"Name: value\"");
   if (!headers) return std::unexpected(std::move(headers.error()));
   client.info = {.name = "sluice", .version = std::string(kVersion)};
+  if (!options.revision.empty() && find_revision(options.revision) == nullptr) {
+    std::string known;
+    for (const Revision& each : revisions()) {
+      known.append(known.empty() ? "" : ", ").append(each.name);
+    }
+    return fail(kExitUsage, "--revision: give one of " + known);
+  }
   client.revision = options.revision;
   if (options.is_verbose) client.on_traffic = traffic_printer();
   if (target.startup_timeout) client.connect_timeout = *target.startup_timeout;
@@ -82,7 +92,10 @@ int with_server(std::string_view command, const RemoteOptions& options, const Wo
                 Result<ClientOptions> client,
                 const std::function<int(RemoteServer&, const RemoteWords&)>& work) {
   const auto failed = [&](const Error& error, int code) {
-    complain(std::string(command) + ": " + error.message);
+    const std::string_view why = error.message.empty() ? "the server does not say what is wrong"
+                                                       : std::string_view(error.message);
+    complain(std::string(command) + ": " + std::string(why));
+    write_all(STDERR_FILENO, pages_before(error));
     return code;
   };
   const auto words = split_words(options.words, options.command, form);
@@ -96,7 +109,8 @@ int with_server(std::string_view command, const RemoteOptions& options, const Wo
   auto server = open_server(*words, options, *std::move(client));
   if (!server) return failed_unless_interrupted(server.error(), server.error().code);
   try {
-    return work(*server, *words);
+    const int code = work(*server, *words);
+    return Interrupts::is_pending() ? kExitInterrupted : code;
   } catch (const Error& error) {
     return failed_unless_interrupted(error, exit_code_of(error));
   }

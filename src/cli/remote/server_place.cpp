@@ -12,16 +12,6 @@
 namespace sluice {
 namespace {
 
-/// Headers of the command line go before those of a file.
-NamedValues joined(NamedValues configured, NamedValues more) {
-  for (auto& [name, value] : more) {
-    std::erase_if(configured,
-                  [&](const auto& one) { return to_lower(one.first) == to_lower(name); });
-  }
-  std::ranges::move(more, std::back_inserter(configured));
-  return configured;
-}
-
 HttpTransport transport_of(TransportHint hint) {
   if (hint == TransportHint::http) return HttpTransport::streamable;
   return hint == TransportHint::sse ? HttpTransport::sse : HttpTransport::any;
@@ -34,9 +24,11 @@ struct PlaceMaker {
     if (const auto proxy = environment_proxies()->proxy_for(target.url); !proxy) {
       return fail(kExitUsage, proxy.error().message);
     }
+    auto joined = request_headers(std::move(target.headers), std::move(headers));
+    if (!joined) return std::unexpected(std::move(joined.error()));
     LinkPlace place{.url = target.url.to_string(),
                     .http_transport = transport_of(target.transport),
-                    .headers = joined(std::move(target.headers), std::move(headers))};
+                    .headers = *std::move(joined)};
     const bool has_header = std::ranges::any_of(place.headers, [](const auto& header) {
       return to_lower(header.first) == "authorization";
     });
@@ -48,8 +40,10 @@ struct PlaceMaker {
   }
   Result<ServerPlace> operator()(UnixTarget& target) {
     if (!target.http_target.empty()) {
+      auto joined = request_headers(std::move(target.headers), std::move(headers));
+      if (!joined) return std::unexpected(std::move(joined.error()));
       return LinkPlace{.url = "http+unix:" + target.path + "#" + target.http_target,
-                       .headers = joined(std::move(target.headers), std::move(headers))};
+                       .headers = *std::move(joined)};
     }
     if (!headers.empty()) return fail(kExitUsage, "--header: unix: has no HTTP headers");
     return LinkPlace{.url = "unix:" + target.path};
@@ -64,14 +58,19 @@ struct PlaceMaker {
 
 }  // namespace
 
-Result<ServerPlace> server_place(TargetPlace target, NamedValues headers) {
-  auto place = std::visit(PlaceMaker{std::move(headers)}, target);
-  if (!place) return place;
-  if (const auto* const listening = std::get_if<LinkPlace>(&*place)) {
-    const auto allowed = own_headers(listening->headers);
-    if (!allowed) return fail(kExitUsage, allowed.error().message);
+Result<NamedValues> request_headers(NamedValues configured, NamedValues more) {
+  for (auto& [name, value] : more) {
+    std::erase_if(configured,
+                  [&](const auto& one) { return to_lower(one.first) == to_lower(name); });
   }
-  return place;
+  std::ranges::move(more, std::back_inserter(configured));
+  auto allowed = own_headers(configured);
+  if (!allowed) return fail(kExitUsage, std::move(allowed.error().message));
+  return *std::move(allowed);
+}
+
+Result<ServerPlace> server_place(TargetPlace target, NamedValues headers) {
+  return std::visit(PlaceMaker{std::move(headers)}, target);
 }
 
 }  // namespace sluice

@@ -17,20 +17,41 @@ bool looks_secret(std::string_view option) {
   return sounds_secret(option) || name.contains("auth") || name.contains("header");
 }
 
+/// An argument with one URL or several.
+std::string masked_urls(std::string_view text) {
+  std::string out;
+  auto sign = text.find("://");
+  while (true) {
+    const auto next = text.find("://", sign + 3);
+    if (next == std::string_view::npos) return out.append(masked_url(text));
+    // Without a separator between them, as in a query, the one is a part of the other.
+    const auto end = text.find_last_of(",;| ", next);
+    if (end == std::string_view::npos || end < sign) {
+      sign = next;
+      continue;
+    }
+    out.append(masked_url(text.substr(0, end))).push_back(text[end]);
+    text.remove_prefix(end + 1);
+    sign = text.find("://");
+  }
+}
+
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
   bool hides_next = false;
   for (const std::string& argument : arguments) {
     const bool is_option = argument.starts_with('-');
     const auto sign = argument.find_first_of("=:");
-    if ((std::exchange(hides_next, false) && !is_option) || looks_like_secret(argument)) {
+    const bool is_hidden = hides_next && !argument.starts_with("--");
+    // A value may begin with a dash, and behind a flag there may be another option.
+    hides_next = is_option && sign == std::string::npos && looks_secret(argument);
+    if (is_hidden || looks_like_secret(argument)) {
       out.emplace_back(kMask);
     } else if (sign != std::string::npos && looks_secret(argument.substr(0, sign))) {
       out.push_back(argument.substr(0, sign + 1).append(kMask));
     } else if (argument.contains("://")) {
-      out.push_back(masked_url(argument));
+      out.push_back(masked_urls(argument));
     } else {
-      hides_next = is_option && looks_secret(argument);
       out.push_back(argument);
     }
   }

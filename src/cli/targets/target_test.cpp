@@ -310,6 +310,18 @@ TEST(ServerReport, HasNoSecrets) {
   EXPECT_EQ(to_json(run.at("env")), R"(["KEY"])");
 }
 
+TEST(ServerReport, HasNoSecretsInWhatLooksLikeOptionsOrHasSeveralUrls) {
+  const auto shown = [](std::vector<std::string> arguments) {
+    return describe_place(ConfiguredCommand{.program = "x", .arguments = std::move(arguments)});
+  };
+  EXPECT_EQ(shown({"--password", "-hunter2", "-v"}), "-- x --password *** -v");
+  EXPECT_EQ(shown({"--no-auth", "-token", "pw"}), "-- x --no-auth *** ***");
+  EXPECT_EQ(shown({"--use-auth", "--port", "80"}), "-- x --use-auth --port 80");
+  EXPECT_EQ(shown({"http://a,http://user:pw@b;c://me:p,w@d/?key=1"}),
+            "-- x http://a,http://***@b;c://***@d/?key=***");
+  EXPECT_EQ(shown({"http://a/?back=http://b/?code=pw"}), "-- x http://a/?back=***");
+}
+
 TEST(ServerReport, ShowsWhatIsToBeKnown) {
   const auto found =
       found_in({{Application::claude_code, ConfigScope::user, "/user",

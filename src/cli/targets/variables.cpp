@@ -81,6 +81,8 @@ class VariableExpander {
   VariableExpander(const ServerConfig& server, const VariableSources& sources)
       : out_{.server = server, .warnings = {}}, sources_(&sources) {}
 
+  /// Whether a value has been put in the place of a reference.
+  [[nodiscard]] bool has_replaced() const { return has_replaced_; }
   Result<ExpandedServer> run() {
     Result<void> done;
     if (auto* command = std::get_if<ConfiguredCommand>(&out_.server.place)) {
@@ -242,6 +244,7 @@ class VariableExpander {
   Result<void> expand(std::string& text, std::string_view key) {
     auto expanded = expand_text(text, key);
     if (!expanded) return std::unexpected(std::move(expanded.error()));
+    has_replaced_ = has_replaced_ || *expanded != text;
     text = *std::move(expanded);
     total_ += text.size();
     if (total_ > kMaxExpanded) {
@@ -328,6 +331,7 @@ class VariableExpander {
   ExpandedServer out_;
   const VariableSources* sources_;
   std::size_t total_ = 0;
+  bool has_replaced_ = false;
 };
 
 }  // namespace
@@ -351,8 +355,9 @@ bool has_variables(const ServerConfig& server) {
                                   },
                               .home = "/",
                               .directory = "/"};
+  VariableExpander expander(server, probe);
   // An input that is asked for counts as well.
-  return !expand_variables(server, probe) || asked;
+  return !expander.run() || asked || expander.has_replaced();
 }
 
 }  // namespace sluice

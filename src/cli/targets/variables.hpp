@@ -49,7 +49,8 @@ inline constexpr std::size_t kMaxExpanded = std::size_t{1} << 20U;  // bytes of 
 /// Errors carry kExitUsage and name file, server and key; no error and no warning has a value.
 Result<ExpandedServer> expand_variables(const ServerConfig& server, const VariableSources& sources);
 
-/// Whether expand_variables() would read the environment or a file.
+/// Whether expand_variables() would read the environment or a file, or put a folder in the place of
+/// a variable, such as that of the user.
 bool has_variables(const ServerConfig& server);
 
 }  // namespace sluice

@@ -199,7 +199,10 @@ TEST(Variables, ItIsKnownWhetherThereAreAny) {
                    ConfiguredUrl{.url = "https://x", .variable_headers = {{"A", "B", "", false}}}));
   EXPECT_TRUE(asks(Application::vscode, ConfiguredUrl{.url = "https://${input:x}"}));
   EXPECT_TRUE(asks(Application::opencode, ConfiguredUrl{.url = "https://{file:x}"}));
-  EXPECT_FALSE(asks(Application::vscode, ConfiguredUrl{.url = "https://x/${userHome}"}));
+  EXPECT_TRUE(asks(Application::vscode, ConfiguredUrl{.url = "https://x/${userHome}"}));
+  EXPECT_TRUE(asks(Application::cursor,
+                   ConfiguredUrl{.url = "https://x", .headers = {{"A", "${workspaceFolder}"}}}));
+  EXPECT_FALSE(asks(Application::vscode, ConfiguredUrl{.url = "https://x/${unknown}/$HOME"}));
 }
 
 }  // namespace

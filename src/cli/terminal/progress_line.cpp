@@ -8,6 +8,9 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
+/// What does not fit stays out of the next line, which would not be cleared (DECAWM).
+constexpr std::string_view kCutLine = "\x1b[?7l";
+constexpr std::string_view kWrapLine = "\x1b[?7h";
 
 }  // namespace
 
@@ -21,7 +24,8 @@ ProgressLine::~ProgressLine() {
 void ProgressLine::show(std::string_view text) {
   if (!wanted_) return;
   shown_ = true;
-  write_all(fd_, std::string(kClearLine) + std::string(text) + "\r");
+  std::string line(kClearLine);
+  write_all(fd_, line.append(kCutLine).append(text).append(kWrapLine).append("\r"));
 }
 
 void ProgressLine::clear() {

@@ -8,6 +8,18 @@
 #include "core/log/log.hpp"
 
 namespace sluice {
+namespace {
+
+std::stop_source& stop_of_this_thread() {
+  thread_local std::stop_source source(std::nostopstate);
+  return source;
+}
+
+}  // namespace
+
+std::stop_source CallbackThread::current() {
+  return stop_of_this_thread();
+}
 
 void CallbackThread::run(Job job, std::uint64_t key) {
   {
@@ -40,12 +52,19 @@ bool CallbackThread::run_within(const Room& room, Job job, std::size_t bytes) {
 }
 
 void CallbackThread::withdraw(std::uint64_t key) {
-  Job dropped;  // without the mutex
-  const std::lock_guard lock(shared_->mutex);
-  const auto found = std::ranges::find(shared_->waiting, key, &Waiting::key);
-  if (found == shared_->waiting.end()) return;
-  dropped = std::move(found->job);
-  shared_->waiting.erase(found);
+  // Both without the mutex.
+  Job dropped;
+  std::stop_source running(std::nostopstate);
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->running_key == key) running = shared_->running;
+    const auto found = std::ranges::find(shared_->waiting, key, &Waiting::key);
+    if (found != shared_->waiting.end()) {
+      dropped = std::move(found->job);
+      shared_->waiting.erase(found);
+    }
+  }
+  running.request_stop();
 }
 
 /// Has the thread look for jobs.
@@ -73,6 +92,9 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
       --shared->droppable;
       shared->droppable_bytes -= next.bytes;
     }
+    shared->running_key = next.key;
+    shared->running = std::stop_source();
+    stop_of_this_thread() = shared->running;
     lock.unlock();
     try {
       next.job();
@@ -81,17 +103,22 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
     }
     next.job = {};
     lock.lock();
+    shared->running_key = 0;
+    shared->running = std::stop_source(std::nostopstate);
   }
 }
 
 void CallbackThread::stop() {
   std::deque<Waiting> dropped;
+  std::stop_source running(std::nostopstate);
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->is_over = true;
+    running = shared_->running;
     dropped.swap(shared_->waiting);
   }
   shared_->changed.notify_all();
+  running.request_stop();
   const std::lock_guard lock(thread_mutex_);
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include "core/log/log_limit.hpp"
@@ -35,10 +36,12 @@ class CallbackThread {
   /// Drops the oldest jobs of this kind that wait, so that `room` is enough; `bytes` are the job's
   /// own. Returns whether it had to.
   bool run_within(const Room& room, Job job, std::size_t bytes);
-  /// Drops the job with this key if it has not begun.
+  /// Drops the job with this key, or asks it to stop if it runs.
   void withdraw(std::uint64_t key);
-  /// Drops what waits. Waits for what runs, unless called by that.
+  /// Drops what waits. Asks what runs to stop and waits for it, unless called by that.
   void stop();
+  /// Within a job: what asks it to stop. Elsewhere it has no state.
+  static std::stop_source current();
 
  private:
   struct Waiting {
@@ -52,6 +55,8 @@ class CallbackThread {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Waiting> waiting;
+    std::uint64_t running_key = 0;
+    std::stop_source running{std::nostopstate};
     std::size_t droppable = 0;        // of those that wait
     std::size_t droppable_bytes = 0;  // that they hold
     bool is_over = false;

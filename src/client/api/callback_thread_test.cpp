@@ -1,9 +1,12 @@
 #include "client/api/callback_thread.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,38 @@ TEST_F(CallbackThreadTest, WhatIsWithdrawnIsNotRun) {
   thread.withdraw(9);
   go_on();
   EXPECT_THAT(said, ElementsAre("third"));
+}
+
+/// Begins a job that waits until it is asked to stop.
+std::future<void> begin_patient_job(CallbackThread& thread, std::uint64_t key) {
+  auto begun = std::make_shared<std::promise<void>>();
+  auto stopped = std::make_shared<std::promise<void>>();
+  thread.run(
+      [begun, stopped] {
+        const std::stop_token stop = CallbackThread::current().get_token();
+        begun->set_value();
+        std::promise<void> asked;
+        const std::stop_callback ask(stop, [&asked] { asked.set_value(); });
+        asked.get_future().wait();
+        stopped->set_value();
+      },
+      key);
+  begun->get_future().wait();
+  return stopped->get_future();
+}
+
+TEST(CallbackThread, WhatRunsIsAskedToStop) {
+  CallbackThread thread;
+  for (const std::uint64_t key : {1U, 2U}) {
+    const std::future<void> stopped = begin_patient_job(thread, key);
+    thread.withdraw(key);
+    stopped.wait();
+  }
+  const std::future<void> last = begin_patient_job(thread, 3);
+  thread.withdraw(1);
+  thread.stop();
+  last.wait();
+  EXPECT_FALSE(CallbackThread::current().stop_possible()) << "this is no job";
 }
 
 TEST_F(CallbackThreadTest, TheOldestJobsMakeRoom) {

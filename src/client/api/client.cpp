@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/api/callback_thread.hpp"
 #include "client/api/client_connection.hpp"
 #include "client/api/era_cache.hpp"
 #include "client/api/open_link.hpp"
@@ -247,6 +248,10 @@ void Client::ping() {
   const bool is_legacy = connection_->server().revision->era == Era::legacy;
   // The modern era has no `ping`.
   request(is_legacy ? "ping" : "server/discover").result();
+}
+
+std::stop_token question_stop() {
+  return CallbackThread::current().get_token();
 }
 
 Client connect(std::string_view url, ClientOptions options) {

@@ -109,9 +109,12 @@ void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) 
   auto reply =
       std::make_shared<UniqueFunction<void(Result<json::object>)>>(std::move(question.answer));
   callbacks_.run(
-      [answer, params = std::move(question.params), reply = std::move(reply),
+      [answer, params = std::move(question.params), reply = std::move(reply), stop = stop_,
        core = core_]() mutable {
+        std::stop_source over = CallbackThread::current();
+        const std::stop_callback stopped(stop, [&over] { over.request_stop(); });
         Result<json::object> said = answer_of(answer, params, core->failures);
+        if (over.stop_requested()) return;
         core->background->loop().post([reply = std::move(reply), said = std::move(said)]() mutable {
           (*reply)(std::move(said));
         });

@@ -65,7 +65,8 @@ class ClientConnection final {
                                          const std::stop_token& stop);
 
   [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);
-  /// Asks the user's function on its thread, and gives the answer back on the loop.
+  /// Asks the user's function on its thread, and gives the answer back on the loop, unless nobody
+  /// waits for it: question_stop().
   void ask(ServerQuestion question, const ClientAnswer& answer);
   static void close(const std::shared_ptr<Core>& core, std::function<void()> done);
 

@@ -67,14 +67,14 @@ Result<json::object> read_reply(int status, std::string_view body, std::string_v
                           std::to_string(status));
   }
   if (object == nullptr) {
-    return fail(kBadGateway, "The authorization server " + quote_server(server) +
-                                 " does not answer with a JSON object");
+    return fail(kInternalServerError, "The authorization server " + quote_server(server) +
+                                          " does not answer with a JSON object");
   }
   return std::move(*object);
 }
 
 Error lacks(std::string_view server, std::string_view member) {
-  return {kBadGateway,
+  return {kInternalServerError,
           "The reply of the authorization server " + quote_server(server) + " has no usable '" +
               std::string(member) + "'",
           {}};

@@ -28,8 +28,8 @@ struct TokenReply {
 };
 
 /// Reads what the token endpoint of `server` answers with HTTP `status`. Errors: kNotAuthorized
-/// with the reason of the server (section 5.2), which oauth_error() reads; 502 if the reply is none
-/// of OAuth's, or the server is in trouble.
+/// with the reason of the server (section 5.2), which oauth_error() reads; 502 if the server is
+/// in trouble; 500 if the reply is none of OAuth's.
 Result<TokenReply> parse_token_reply(int status, std::string_view body, std::string_view server);
 
 /// A client that is registered with an authorization server (RFC 7591, section 3.2.1).

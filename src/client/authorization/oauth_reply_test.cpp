@@ -63,7 +63,8 @@ TEST(OauthReplyTest, TellsRefusalsFromTrouble) {
   EXPECT_EQ(parse_token_reply(503, R"({"error":"temporarily_unavailable"})", "a").error().code,
             502);
   EXPECT_EQ(parse_token_reply(404, "<html>", "https://a").error().code, kNotAuthorized);
-  EXPECT_EQ(parse_token_reply(200, "<html>", "https://a").error().code, 502);
+  EXPECT_EQ(parse_token_reply(200, "<html>", "https://a").error().code, 500);
+  EXPECT_EQ(parse_token_reply(200, "{}", "https://a").error().code, 500);
 }
 
 // inspector#737: an authorization server that knows no `resource`.

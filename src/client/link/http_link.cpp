@@ -205,7 +205,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (members != nullptr && members->contains("jsonrpc")) {
       const json::value* const id = members->if_contains("id");
       const bool has_no_id = id == nullptr || id->is_null();
-      if (const auto error = error_of(*members); error && has_no_id) {
+      // Whoever refuses the client by HTTP may put the request's id into its error all the same.
+      const bool is_refusal = status_ == kUnauthorized || status_ == kForbidden;
+      if (const auto error = error_of(*members); error && (has_no_id || is_refusal)) {
         return fail(is_about_http(status_) ? error_of_status(status_, challenge_, error->message)
                                            : *error);
       }

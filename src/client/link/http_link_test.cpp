@@ -338,6 +338,21 @@ TEST_F(HttpLinkTest, WhatSaysNothingOfTheServerIsNoLegacyServer) {
   }
 }
 
+TEST_F(HttpLinkTest, ARefusalByHttpIsOneAlsoIfItsErrorHasTheId) {
+  for (const int status : {401, 403}) {
+    connected.reset();
+    open();
+    next().reply->reply(status, kJson,
+                        R"({"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Log in"}})");
+    ASSERT_TRUE(until([this] { return connected.has_value(); }));
+    ASSERT_FALSE(*connected);
+    EXPECT_EQ(connected->error().code, status);
+    EXPECT_THAT(connected->error().message, HasSubstr("Log in"));
+    session = nullptr;
+    server.reset();
+  }
+}
+
 TEST_F(HttpLinkTest, ALegacyStreamThatBreaksOffIsResumed) {
   open_legacy();
   call();

@@ -58,7 +58,14 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
     // Whoever knows all of it is taken for this client.
     return std::string(value.substr(0, std::min(kShownOfSession, value.size() / 4))) + "...";
   }
-  if (sounds_secret(name) || (is_sent && !is_known(name))) return std::string(kMask);
+  // The server chooses the names of Mcp-Param- fields, so they do not say what is secret. The
+  // message has the same values by the names of the arguments.
+  constexpr std::string_view kParameter = "mcp-param-";
+  const bool is_parameter = equals_ignoring_case(name.substr(0, kParameter.size()), kParameter);
+  if (is_parameter || sounds_secret(name) || looks_like_secret(value) ||
+      (is_sent && !is_known(name))) {
+    return std::string(kMask);
+  }
   const bool is_url =
       equals_ignoring_case(name, "Location") || (value.contains("://") && !value.contains(' '));
   return is_url ? masked_url(value) : std::string(value);

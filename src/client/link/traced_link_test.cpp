@@ -94,7 +94,9 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
                                          {"X-Api-Key", "abc"},
                                          {"X-Vault", "abc"},
                                          {"Mcp-Session-Id", "0123456789abcdef0123456789abcdef"},
-                                         {"Mcp-Name", "search"}};
+                                         {"Mcp-Name", "search"},
+                                         {"mcp-param-region", "abc"},
+                                         {"X-Custom", "Bearer abc"}};
   tap({.method = "POST", .url = &url, .headers = std::span<const HeaderField>(sent)});
   tap({.url = &url,
        .status = 302,
@@ -106,7 +108,8 @@ TEST_F(TracedLinkTest, HeadsHaveNothingThatAuthorizes) {
   EXPECT_THAT(
       heads[0].headers,
       ElementsAre(Field("Authorization", "***"), Field("X-Api-Key", "***"), Field("X-Vault", "***"),
-                  Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search")));
+                  Field("Mcp-Session-Id", "01234567..."), Field("Mcp-Name", "search"),
+                  Field("mcp-param-region", "***"), Field("X-Custom", "***")));
   EXPECT_FALSE(heads[1].is_sent);
   EXPECT_EQ(heads[1].start, "302");
   EXPECT_THAT(heads[1].headers,

@@ -147,7 +147,9 @@ Result<Image> prepare(const ChildCommand& command, const std::string& mark) {
 /// Runs in the child. It shares the parent's memory, so this makes system calls only. Returns
 /// errno, if the program cannot be started.
 int become(const Image& image, int input, int output, int errors, pid_t parent) {
-  if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return errno;
+  // A session of its own has no terminal. As a background group of ours, a program that asks for a
+  // password there would be stopped, and the shell would read what is typed.
+  if (::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return errno;
   if (::getppid() != parent) return ECANCELED;
   if (::dup2(input, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 ||
       (errors >= 0 && ::dup2(errors, STDERR_FILENO) < 0)) {

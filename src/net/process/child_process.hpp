@@ -40,10 +40,11 @@ struct ExitStatus {
   [[nodiscard]] std::string describe() const;
 };
 
-/// A process that this one has started, and what that starts in turn. It is the leader of a process
-/// group. When it has ended, whatever is left of the group is killed, and so is what has left the
-/// group but still has its environment. If this process is killed, the child finds the end of its
-/// input and gets SIGTERM, but nobody ends what that has started. Belongs to the loop.
+/// A process that this one has started, and what that starts in turn. It is the leader of a session
+/// and its process group, and has no terminal: what it would ask there, it cannot. When it has
+/// ended, whatever is left of the group is killed, and so is what has left the group but still has
+/// its environment. If this process is killed, the child finds the end of its input and gets
+/// SIGTERM, but nobody ends what that has started. Belongs to the loop.
 class ChildProcess {
  public:
   struct Started;

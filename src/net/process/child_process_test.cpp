@@ -101,15 +101,16 @@ TEST_F(ChildProcessTest, TalksAndEndsWithItsInput) {
 
 TEST_F(ChildProcessTest, HasItsOwnEnvironmentDirectoryAndGroup) {
   ChildCommand command = script(
-      "echo \"$OWN $HOME\"; pwd; read -r pid name state parent group rest < /proc/$$/stat; "
-      "echo $group; echo $$");
+      "echo \"$OWN $HOME\"; pwd; read -r pid name state parent group session rest < /proc/$$/stat; "
+      "echo $group $session; echo $$");
   command.environment = {{"OWN", "a b"}, {"HOME", "/nowhere"}};
   command.directory = "/usr";
   start(command);
   EXPECT_EQ(line(), "a b /nowhere");
   EXPECT_EQ(line(), "/usr");
-  EXPECT_EQ(line(), std::to_string(child->pid()));
-  EXPECT_EQ(line(), std::to_string(child->pid()));
+  const std::string id = std::to_string(child->pid());
+  EXPECT_EQ(line(), id + " " + id) << "the session is not ours: it has no terminal";
+  EXPECT_EQ(line(), id);
 }
 
 TEST_F(ChildProcessTest, HasNoOtherDescriptorsAndNoBlockedSignals) {

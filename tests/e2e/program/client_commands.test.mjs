@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -388,4 +388,23 @@ test('a server that asks a model gets its answer only if the user allows it', as
     const wrong = await run_program([...words, ...option]);
     assert.equal(wrong.code, code, wrong.stderr);
   }
+});
+
+test('exit codes: a revision that there is not, and a file of tokens that is refused', async (t) => {
+  const server = await start_everything(t);
+  const unknown = await run_program(['info', server.mcp_url, '--revision', 'bogus']);
+  assert.equal(unknown.code, 2, unknown.stderr);
+  assert.match(unknown.stderr, /--revision: give one of .*2025-11-25/);
+  const file = path.join(folder_of(t), 'tokens.json');
+  writeFileSync(file, '[]', { mode: 0o600 });
+  const refused = await run_program(['info', server.mcp_url], { env: { SLUICE_TOKEN_FILE: file } });
+  assert.equal(refused.code, 1, refused.stderr);
+  assert.match(refused.stderr, /The token file .*tokens\.json: it is not a JSON object/);
+});
+
+test('call --json of a tool that has failed says so on standard error', async () => {
+  const failed = await run_program(['call', '--json', ...kStdio, 'test_error_handling']);
+  assert.equal(failed.code, 5, failed.stderr);
+  assert.equal(JSON.parse(failed.stdout).isError, true);
+  assert.equal(failed.stderr, 'sluice: the tool has failed\n');
 });

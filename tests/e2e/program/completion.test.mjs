@@ -1,12 +1,19 @@
 // What shells offer while a command for an MCP server is typed: names of servers, and what a server has.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { everything, program, run_program, start_everything } from '../lib/server.mjs';
+import { everything, program, run_program, start_everything, until } from '../lib/server.mjs';
 
 function folder_of(t) {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-completion-'));
@@ -106,4 +113,22 @@ test('a server that is silent, or not there, holds nobody up', async (t) => {
     const outcome = await run_program(['__complete', ...words]);
     assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr], [0, '', '']);
   }
+});
+
+test('a server that does not end by itself is ended, and holds nothing up', async (t) => {
+  const home = folder_of(t);
+  mkdirSync(path.join(home, 'sluice'));
+  const mark = path.join(home, 'pid');
+  const script = `trap "" TERM; echo $$ > ${mark}; while :; do sleep 1; done`;
+  const mcpServers = { deaf: { command: 'bash', args: ['-c', script] } };
+  writeFileSync(path.join(home, 'sluice', 'servers.json'), JSON.stringify({ mcpServers }), {
+    mode: 0o600,
+  });
+  const outcome = await run_program(['-c', '"$0" __complete call deaf "" 2>/dev/null', program], {
+    command: '/bin/bash',
+    env: { XDG_CONFIG_HOME: home, HOME: home },
+  });
+  assert.deepEqual([outcome.code, outcome.stdout], [0, '']);
+  const pid = readFileSync(mark, 'utf8').trim();
+  await until(() => !existsSync(`/proc/${pid}`), 'the server has ended');
 });

@@ -1,7 +1,9 @@
 // `sluice doctor TARGET`, which examines anybody's server.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { test } from 'node:test';
@@ -9,7 +11,14 @@ import { start_bad_login, start_bad_server, start_buffering_proxy } from '../lib
 import { make_certificate } from '../lib/certificate.mjs';
 import { block_at } from '../lib/documentation.mjs';
 import { foreign_command, start_foreign } from '../lib/foreign_server.mjs';
-import { everything, run_program, start_everything, start_server } from '../lib/server.mjs';
+import {
+  clean_environment,
+  everything,
+  program,
+  run_program,
+  start_everything,
+  start_server,
+} from '../lib/server.mjs';
 
 async function examine(words) {
   const outcome = await run_program(['doctor', '--json', ...words]);
@@ -155,6 +164,9 @@ test('what stands between people and a login is found, and all else is left', as
   assert.equal(found('resource metadata').status, 'ok');
   assert.match(found('login').fix, new RegExp(`sluice login ${url}`));
   assert.ok(!checks.some(({ subject }) => subject === 'tools'));
+  const with_key = await examine([`${url}?api_key=hunter2`]);
+  assert.match(with_key.found('login').fix, /api_key=\*\*\*/);
+  assert.ok(!JSON.stringify(with_key.checks).includes('hunter2'));
 });
 
 test('a proxy that holds streams back is found', async (t) => {
@@ -165,6 +177,60 @@ test('a proxy that holds streams back is found', async (t) => {
     assert.equal(found(subject).status, 'fail', JSON.stringify(found(subject)));
     assert.match(found(subject).fix, /a proxy holds the stream back/);
   }
+});
+
+test('an interrupt leaves no program and no session behind', async (t) => {
+  const script = 'trap "" TERM; echo "pid $$" >&2; sleep 1000 & while :; do wait; done';
+  const child = spawn(program, ['doctor', '--', 'bash', '-c', script], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: clean_environment({}),
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [line] = await once(child.stderr.setEncoding('utf8'), 'data');
+  child.kill('SIGINT');
+  const [code] = await once(child, 'close');
+  assert.equal(code, 130);
+  assert.ok(!existsSync(`/proc/${line.match(/pid (\d+)/)[1]}`));
+
+  const open = new Set();
+  const server = http.createServer((request, response) => {
+    if (request.method === 'DELETE') open.delete(request.headers['mcp-session-id']);
+    let body = '';
+    request.on('data', (part) => (body += part));
+    request.on('end', () => {
+      let message;
+      try {
+        message = JSON.parse(body);
+      } catch {
+        return response.writeHead(400).end(); // of what is sent to see whether it is refused
+      }
+      const { id, method, params } = message;
+      if (method === 'tools/list') return doctor.kill('SIGINT');
+      if (method !== 'initialize') return response.writeHead(id === undefined ? 202 : 400).end();
+      const session = `session-${open.size}-${'x'.repeat(20)}-${params.protocolVersion}`;
+      open.add(session);
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session });
+      const { protocolVersion } = params;
+      const capabilities = { tools: {} };
+      const serverInfo = { name: 'open', version: '1' };
+      response.end(
+        JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion, capabilities, serverInfo } }),
+      );
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const doctor = spawn(program, ['doctor', `http://127.0.0.1:${server.address().port}/mcp`], {
+    stdio: 'ignore',
+    env: clean_environment({}),
+  });
+  t.after(() => doctor.kill('SIGKILL'));
+  const [ended] = await once(doctor, 'close');
+  assert.deepEqual([ended, [...open]], [130, []]);
 });
 
 test('nobody there is 4, and a page that is no MCP server 1', async (t) => {
@@ -212,7 +278,7 @@ test('a server on the TypeScript SDK v2', async (t) => {
 test('the report in the documentation is what it prints', async (t) => {
   const url = await start_bad_server(t);
   const { stdout } = await run_program(['doctor', url]);
-  const shown = block_at('docs/cli.md', 'console', 5).split('\n').slice(1, -1);
+  const shown = block_at('docs/cli.md', 'console', 7).split('\n').slice(1, -1);
   const printed = new Set(stdout.split('\n'));
   assert.ok(shown.length > 0);
   for (const line of shown) assert.ok(printed.has(line), line);

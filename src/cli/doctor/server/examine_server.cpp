@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,7 +14,10 @@
 #include "cli/doctor/server/reachability.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/remote/remote_server.hpp"
+#include "cli/remote/server_place.hpp"
+#include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/named_values.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/shell_word.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
@@ -91,7 +93,10 @@ class ServerDoctor {
                                          bool is_private) {
     auto more = split_named_values(options_->headers, ':', "--header \"Name: value\"");
     if (!more) return std::unexpected(more.error());
-    std::ranges::move(*more, std::back_inserter(server.headers));
+    auto headers = request_headers(std::move(server.headers), *std::move(more));
+    if (!headers) return std::unexpected(std::move(headers.error()));
+    server.headers = *std::move(headers);
+    interrupt_.emplace();
     const bool has_credential = std::ranges::any_of(
         server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
     HttpRequester requester({.server = server.url,
@@ -101,7 +106,8 @@ class ServerDoctor {
                              .headers = server.headers,
                              .deadline = deadline_,
                              .max_requests = ServerExaminationOptions::kMaxRequests,
-                             .uses_logins = !has_credential && !server.dial});
+                             .uses_logins = !has_credential && !server.dial,
+                             .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
     if (!may_go_on(examination)) return finish();
     probe_eras(examination);
@@ -140,11 +146,11 @@ class ServerDoctor {
     run(authorization_checks(), examination);
     const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
     if (authorized && !is_refusal(*authorized)) return true;
-    out_.checks.push_back(
-        to_check("login", "2026-07-28, Authorization, Authorization Flow Steps",
-                 Verdict::note("all else is examined only with an authorization",
-                               "sluice login " + shell_word(examination.server().to_string()) +
-                                   ", or give --header \"Authorization: Bearer TOKEN\"")));
+    out_.checks.push_back(to_check(
+        "login", "2026-07-28, Authorization, Authorization Flow Steps",
+        Verdict::note("all else is examined only with an authorization",
+                      "sluice login " + shell_word(masked_url(examination.server().to_string())) +
+                          ", or give --header \"Authorization: Bearer TOKEN\"")));
     out_.exit_code = kExitAuthorization;
     out_.all_is_well = "No violation found, as far as can be seen without a login";
     return false;
@@ -171,6 +177,7 @@ class ServerDoctor {
 
   /// Examines what can be seen over any transport.
   void examine_by_client(const Target& target) {
+    if (!interrupt_) interrupt_.emplace();
     const auto began = std::chrono::steady_clock::now();
     Result<RemoteServer> server = connect(target, {});
     if (!server) {
@@ -224,7 +231,7 @@ class ServerDoctor {
     options.headers = options_->headers;
     options.revision = std::move(revision);
     options.timeout = to_seconds(std::max(left(), kLeastPatience));
-    ClientOptions client;
+    ClientOptions client{.stop = interrupt_->token()};
     client.probe_timeout = std::min<std::chrono::nanoseconds>(client.probe_timeout, left() / 2);
     return connect_to(target, options, std::move(client));
   }
@@ -236,6 +243,9 @@ class ServerDoctor {
   }
 
   Result<ServerExamination> finish() {
+    if (interrupt_ && interrupt_->token().stop_requested()) {
+      return sluice::fail(kExitInterrupted, "");
+    }
     const bool has_failed = std::ranges::any_of(
         out_.checks, [](const Check& check) { return check.status == Check::Status::fail; });
     if (out_.exit_code == kExitOk && has_failed) out_.exit_code = kExitFailure;
@@ -245,6 +255,8 @@ class ServerDoctor {
   const Target* target_;
   const ServerExaminationOptions* options_;
   const TimePoint deadline_;
+  /// From the time on when there may be something to end.
+  std::optional<StopOnInterrupt> interrupt_;
   ServerExamination out_;
 };
 

@@ -30,7 +30,8 @@ struct ServerExamination {
 /// Examines anybody's MCP server. Only reads: lists, and what must be refused. Calls no tools; ends
 /// the sessions that it opens. At a URL, what HTTP servers must do is examined too; over other
 /// transports, the revision and what the server offers. Blocks for `timeout` and some seconds at
-/// most. Error: kExitUsage.
+/// most. An interrupt ends it, with what it has opened and started. Errors: kExitUsage;
+/// kExitInterrupted, without a message.
 Result<ServerExamination> examine_server(const Target& target,
                                          const ServerExaminationOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "cli/login/authorization_flags.hpp"
@@ -25,6 +26,10 @@ T wait_on_loop(EventLoop& loop, std::function<void(std::function<void(T)>)> star
     start([promise](T value) { promise->set_value(std::move(value)); });
   });
   return outcome.get();
+}
+
+std::unexpected<Error> interrupted() {
+  return sluice::fail(kLimitReached, "not examined: the examination was interrupted");
 }
 
 std::string in_seconds(Duration duration) {
@@ -68,8 +73,10 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
  public:
   using Done = std::function<void(Result<Reply>)>;
 
-  Exchange(std::shared_ptr<OnLoop> on_loop, const Ask& ask, Duration patience, Done done)
+  Exchange(std::shared_ptr<OnLoop> on_loop, const Ask& ask, Duration patience, std::stop_token stop,
+           Done done)
       : on_loop_(std::move(on_loop)),
+        stop_(std::move(stop)),
         until_(ask.until),
         patience_(patience),
         is_anonymous_(ask.is_anonymous),
@@ -82,6 +89,11 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
       self->timer_ = 0;
       if (self->reply_.status != 0) return self->finish(std::move(self->reply_));
       self->finish(fail(kGatewayTimeout, "no reply within " + in_seconds(self->patience_)));
+    });
+    stopped_.emplace(stop_, [&loop, weak = weak_from_this()] {
+      loop.post([weak] {
+        if (const auto self = weak.lock()) self->finish(interrupted());
+      });
     });
     if (on_loop_->authorizer == nullptr || is_anonymous_) return send(std::move(request));
     const std::string method = request.method;
@@ -145,11 +157,14 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     if (std::exchange(is_over_, true)) return;
     const auto self = shared_from_this();
     on_loop_->loop->cancel(std::exchange(timer_, 0));
+    stopped_.reset();
     call_.drop();
     done_(std::move(outcome));
   }
 
   const std::shared_ptr<OnLoop> on_loop_;
+  const std::stop_token stop_;
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;
   const Until until_;
   const Duration patience_;
   const bool is_anonymous_;
@@ -180,6 +195,7 @@ Duration HttpRequester::within(Duration patience) const {
 }
 
 Result<void> HttpRequester::admit() {
+  if (options_.stop.stop_requested()) return interrupted();
   if (within(kForever) <= Duration()) {
     return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
   }
@@ -205,7 +221,8 @@ Result<Reply> HttpRequester::ask(const Ask& ask) {
     request.headers.push_back(field);
   }
   return wait_on_loop<Result<Reply>>(background_->loop(), [&](const auto& done) {
-    std::make_shared<Exchange>(on_loop_, ask, patience, done)->start(std::move(request));
+    const std::stop_token stop = is_farewell ? std::stop_token() : options_.stop;
+    std::make_shared<Exchange>(on_loop_, ask, patience, stop, done)->start(std::move(request));
   });
 }
 

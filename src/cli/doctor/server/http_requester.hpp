@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "cli/doctor/server/requester.hpp"
@@ -23,6 +24,8 @@ struct HttpRequesterOptions {
   std::size_t max_requests = 100;
   /// Whether what `sluice login` has stored authorizes the requests.
   bool uses_logins = false;
+  /// Ends the request that is under way, and all that follow but those that end a session.
+  std::stop_token stop = {};
 };
 
 /// Sends the requests of an examination. Belongs to one thread, which must not be the loop's.
