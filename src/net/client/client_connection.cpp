@@ -286,7 +286,7 @@ void ClientConnection::pump() {
 void ClientConnection::read_all() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
   const TimePoint until = loop_->clock().now() + kReadFor;
-  if (closed_ || !reads_) return;
+  if (closed_ || !reads_ || pumps_later_) return;
   if (std::string rest = std::exchange(unread_, {}); !rest.empty() && !pass(rest, until)) return;
   while (!closed_ && !input_ended_ && reads_) {
     // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
@@ -355,7 +355,10 @@ bool ClientConnection::pass(std::span<char> bytes, TimePoint until) {
 }
 
 void ClientConnection::pump_later() {
-  loop_->post([self = shared_from_this()] {
+  if (std::exchange(pumps_later_, true)) return;
+  // A turn of the loop may run several rounds of posted tasks, but a timer once.
+  loop_->schedule_at(loop_->clock().now(), [self = shared_from_this()] {
+    self->pumps_later_ = false;
     if (!self->closed_) self->pump();
   });
 }
