@@ -217,7 +217,8 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   }
   void read_later() {
     reads_later_ = true;
-    loop_->post([weak = weak_from_this()] {
+    // A turn of the loop may run several rounds of posted tasks, but a timer once.
+    loop_->schedule_at(loop_->clock().now(), [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self == nullptr) return;
       self->reads_later_ = false;

@@ -47,8 +47,7 @@ bool is_known(std::string_view name) {
                                                                "upgrade",
                                                                "user-agent",
                                                                "x-request-id"}};
-  const std::string lower = to_lower(name);
-  return std::ranges::find(kNames, lower) != kNames.end() || lower.starts_with("mcp-param-");
+  return std::ranges::find(kNames, to_lower(name)) != kNames.end();
 }
 
 /// The value of a header field, without what is secret in it.

@@ -278,7 +278,10 @@ void ClientConnection::pump() {
 }
 
 void ClientConnection::pump_later() {
-  loop_->post([self = shared_from_this()] {
+  if (std::exchange(pumps_later_, true)) return;
+  // A turn of the loop may run several rounds of posted tasks, but a timer once.
+  loop_->schedule_at(loop_->clock().now(), [self = shared_from_this()] {
+    self->pumps_later_ = false;
     if (!self->closed_ && self->io_) self->pump();
   });
 }
@@ -291,7 +294,7 @@ void ClientConnection::pause(bool is_paused) {
 void ClientConnection::read() {
   thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
   const TimePoint until = loop_->clock().now() + kReadFor;
-  if (closed_ || is_held()) return;
+  if (closed_ || is_held() || pumps_later_) return;
   if (std::string rest = std::exchange(unread_, {}); !rest.empty() && !pass(rest, until)) return;
   while (!closed_ && !input_ended_ && !is_held()) {
     // Continues even if the socket is not readable: TLS may hold bytes that it has read already.

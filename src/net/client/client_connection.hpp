@@ -140,6 +140,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   bool input_ended_ = false;  // read() has returned the end
   bool established_ = false;
   bool is_paused_ = false;
+  bool pumps_later_ = false;  // it has had its time in this turn
   bool closed_ = false;
 };
 
