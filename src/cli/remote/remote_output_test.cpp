@@ -100,6 +100,14 @@ TEST(ShownContent, ImagesAreShownWhereTheTerminalCan) {
   EXPECT_EQ(shown.output(), "\x1b]1337;File=inline=1;size=10:R0lGODlhEAAQAA==\a\n");
 }
 
+TEST(ShownContent, ImagesStayBeforeTheTextThatFollowsThem) {
+  ShownContent shown{.text = "a\nb\n", .images = {{.position = 2, .sequence = "(image)\n"}}};
+  shown.replace_text(rest_of(shown.text, "a"));
+  EXPECT_EQ(shown.output(), "\n(image)\nb\n");
+  shown.replace_text("\n\nb\n");
+  EXPECT_EQ(shown.output(), "\n\n(image)\nb\n");
+}
+
 TEST(ShownContent, SaysWhatCannotBeSaved) {
   const ShownContent shown = shown_content(
       json_value(R"([{"type":"audio","mimeType":"audio/wav","data":"!"}])").get_array(), {});
