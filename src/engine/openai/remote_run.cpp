@@ -94,6 +94,7 @@ void RemoteRun::cancel() {
 
 void RemoteRun::resume() {
   if (!std::exchange(is_full_, false)) return;
+  heard_at_ = loop_->clock().now();  // it could not be heard before
   const auto keep = shared_from_this();
   deliver();
   if (!is_full_ && !ending_) call_.pause(false);
