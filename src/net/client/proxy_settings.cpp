@@ -80,7 +80,7 @@ Result<std::optional<ProxyServer>> parse_proxy(const Variable& variable) {
 }
 
 /// The bytes of an IP address; empty: `host` is a name.
-std::string address_of(const std::string& host) {
+std::string address_bytes(const std::string& host) {
   const Endpoints literal = endpoints_of_address(host, 0);
   if (literal.empty()) return {};
   const sockaddr_storage& address = literal.front().address;
@@ -129,7 +129,7 @@ Result<std::optional<ProxyServer>> ProxySettings::proxy_for(const Url& url) cons
   if (proxy && !*proxy) return std::nullopt;
   if (is_this_machine(url.host)) return std::nullopt;
   if (!exceptions_) return std::unexpected(exceptions_.error());
-  const std::string address = address_of(url.host);
+  const std::string address = address_bytes(url.host);
   const bool is_exempt = std::ranges::any_of(
       *exceptions_, [&](const Exception& each) { return is_covered(each, url, address); });
   if (is_exempt) return std::nullopt;
@@ -156,7 +156,7 @@ Result<ProxySettings::Exception> ProxySettings::parse_exception(std::string_view
     rest = text.substr(end);
   }
   Exception out;
-  out.address = address_of(host);
+  out.address = address_bytes(host);
   out.bits = static_cast<unsigned>(out.address.size()) * kBitsOfByte;
   if (out.address.empty()) {
     std::string_view name = host;

@@ -415,7 +415,7 @@ test('a terminal sees how far loading the model is, and then no more', async (t)
   );
   // A small model may be there before the first look at it.
   const shown = seen.match(/loading the model, \d+ %/g) ?? [];
-  const erased = seen.match(/loading the model, \d+ %\r\r\x1b\[K/g) ?? [];
+  const erased = seen.match(/loading the model, \d+ %\x1b\[\?7h\r\r\x1b\[K/g) ?? [];
   assert.equal(erased.length, shown.length);
 });
 
