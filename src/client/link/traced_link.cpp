@@ -26,7 +26,7 @@ void tell_traffic(const OnTraffic& on_traffic, const Traffic& traffic) {
 
 /// Whether a field of a request is one that this program or a proxy sends. Any other is of the
 /// user, whose secrets may have any name.
-bool is_known(std::string_view name) {
+bool is_well_known(std::string_view name) {
   static constexpr std::array<std::string_view, 20> kNames = {{"accept",
                                                                "accept-encoding",
                                                                "accept-language",
@@ -62,7 +62,7 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
   constexpr std::string_view kParameter = "mcp-param-";
   const bool is_parameter = equals_ignoring_case(name.substr(0, kParameter.size()), kParameter);
   if (is_parameter || sounds_secret(name) || looks_like_secret(value) ||
-      (is_sent && !is_known(name))) {
+      (is_sent && !is_well_known(name))) {
     return std::string(kMask);
   }
   const bool is_url =
