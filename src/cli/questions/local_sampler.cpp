@@ -15,8 +15,8 @@ namespace sluice {
 namespace {
 
 constexpr int kUserRejected = -1;
-constexpr Duration kTick = std::chrono::milliseconds(100);  // between looks whether to go on
-constexpr std::size_t kMaxShownRequest = 200;               // bytes
+constexpr Duration kStopCheck = std::chrono::milliseconds(100);  // between looks whether to go on
+constexpr std::size_t kMaxShownRequest = 200;                    // bytes
 
 std::unexpected<Error> rejected() {
   return fail(kUserRejected, "User rejected sampling request");
@@ -47,7 +47,7 @@ class SampledText final : public GenerationSink {
 
 /// Cancels the generation when nobody waits for it.
 void watch_for_end(EventLoop& loop, Generation& generation) {
-  loop.schedule_at(loop.clock().now() + kTick, [&loop, &generation] {
+  loop.schedule_at(loop.clock().now() + kStopCheck, [&loop, &generation] {
     if (question_stop().stop_requested()) return generation.cancel();
     watch_for_end(loop, generation);
   });
@@ -88,7 +88,7 @@ Result<void> LocalSampler::load() {
   if (!made) return std::unexpected(made.error());
   EngineHandle handle = *std::move(made);
   while (true) {
-    const auto is_ready = handle.wait_ready(kTick);
+    const auto is_ready = handle.wait_ready(kStopCheck);
     if (!is_ready) return std::unexpected(is_ready.error());
     if (*is_ready) break;
     if (question_stop().stop_requested()) return rejected();

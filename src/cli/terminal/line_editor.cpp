@@ -42,7 +42,7 @@ winsize screen_size() {
 
 /// How many rows below its prompt the cursor is after `text`, on a screen of `width` columns.
 std::size_t rows_below_prompt(std::wstring_view text, std::size_t width) {
-  constexpr std::size_t kTab = 8;
+  constexpr std::size_t kTabWidth = 8;
   std::size_t row = 0;
   std::size_t column = kPromptColumns;
   for (const wchar_t c : text) {
@@ -53,7 +53,7 @@ std::size_t rows_below_prompt(std::wstring_view text, std::size_t width) {
     }
     const int shown = ::wcwidth(c);
     std::size_t columns = shown < 0 ? 1 : static_cast<std::size_t>(shown);
-    if (c == L'\t') columns = kTab - column % kTab;
+    if (c == L'\t') columns = kTabWidth - column % kTabWidth;
     if (column + columns > width) {
       ++row;
       column = 0;
