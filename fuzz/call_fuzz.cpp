@@ -30,6 +30,7 @@
 #include "server/notifications/change_notifier.hpp"
 #include "server/notifications/message_events.hpp"
 #include "server/sessions/session.hpp"
+#include "server/sessions/session_registry.hpp"
 #include "server/streams/stream_service.hpp"
 #include "server/workers/long_messages.hpp"
 
@@ -284,7 +285,8 @@ class World {
     service_.emplace(offer_->definition(), shards, 0);
     changes_.emplace(shards);
     tasks_.emplace(TaskLimits{.max_tasks = 6, .per_client = 4}, executor_.clock(), *changes_);
-    dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_, long_messages_, checks_);
+    dispatcher_.emplace(offer_, *service_, sessions_, quota_, *changes_, *tasks_, long_messages_,
+                        checks_);
     const ClientDescription all{
         .capabilities = {.roots = true, .sampling = true, .elicitation_form = true}};
     const Revision& legacy = newest_revision(Era::legacy);
@@ -652,6 +654,7 @@ class World {
   std::optional<StreamService> service_;
   std::optional<ChangeNotifier> changes_;
   std::optional<TaskStore> tasks_;
+  SessionRegistry sessions_{{}, executor_.clock()};
   LongMessages long_messages_{executor_, nullptr, nullptr};
   LongMessages checks_{executor_, nullptr, nullptr};
   std::optional<Dispatcher> dispatcher_;

@@ -9,6 +9,8 @@ from .measure import Bench
 
 # The micro-benchmarks, for what the loads do not vary: texts, schemas, sizes of streams.
 MICRO_SECONDS = "0.05"
+# The loads that also go through the proxy.
+PROXIED = ("echo", "echo, 2025-11-25", "progress SSE")
 
 
 def _built(root: str, prefix: str) -> str:
@@ -18,9 +20,30 @@ def _built(root: str, prefix: str) -> str:
                  "-DSLUICE_BUILD_TESTS=OFF", "-DSLUICE_BUILD_EXAMPLES=OFF",
                  f"-DSLUICE_LLAMA_PREFIX={prefix}"]  # fmt: skip
     subprocess.run(configure, cwd=root, check=True, stdout=subprocess.DEVNULL)
-    targets = ["--target", "sluice", "sluice_micro"]
+    targets = ["--target", "sluice", "sluice_micro", "sluice_bench_client"]
     subprocess.run(["cmake", "--build", build, *targets], check=True, stdout=subprocess.DEVNULL)
     return build
+
+
+def _load(bench: Bench, server: servers.Server, program: str, load: list[str]) -> None:
+    """Puts a server of this program under load."""
+    log = os.path.join(bench.paths.scratch, "server.log")
+    with processes.running(bench.cores.server, [program, *server.command[1:]], server.port, log):
+        arguments = ["--seconds", str(bench.seconds), "--warmup", "0", "--port", str(server.port)]
+        report = processes.load(bench.paths, bench.cores, [*load, *arguments])
+    if report["errors"]:
+        raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
+
+
+def _call(bench: Bench, program: str, client: str, mode: str) -> None:
+    """Runs the client against a server of this program."""
+    server = servers.sluice(bench.paths)
+    log = os.path.join(bench.paths.scratch, "server.log")
+    with processes.running(bench.cores.server, [program, *server.command[1:]], server.port, log):
+        url = f"http://127.0.0.1:{server.port}/mcp"
+        command = [client, mode, url, "64", "0", str(bench.seconds)]
+        subprocess.run(processes.pinned(bench.cores.load, command), check=True,
+                       stdout=subprocess.DEVNULL, timeout=120)  # fmt: skip
 
 
 def write(bench: Bench, root: str, path: str) -> None:
@@ -31,15 +54,19 @@ def write(bench: Bench, root: str, path: str) -> None:
     counts = os.path.join(bench.paths.scratch, "counts")
     os.environ["LLVM_PROFILE_FILE"] = os.path.join(counts, "%p.profraw")
     program = os.path.join(build, "bin/sluice")
-    for label, load in against.LOADS.items():
+    for label, (_, load) in against.LOADS.items():
         bench.say(f"  {label}")
-        server = servers.sluice(bench.paths)
-        log = os.path.join(bench.paths.scratch, "server.log")
-        with processes.running(bench.cores.server, [program, *server.command[1:]], server.port, log):
-            arguments = ["--seconds", str(bench.seconds), "--warmup", "0", "--port", str(server.port)]
-            report = processes.load(bench.paths, bench.cores, [*load, *arguments])
-        if report["errors"]:
-            raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
+        _load(bench, servers.sluice(bench.paths), program, load)
+    upstream = servers.sluice(bench.paths)
+    log = os.path.join(bench.paths.scratch, "upstream.log")
+    with processes.running(bench.cores.load, upstream.command, upstream.port, log):
+        for label in PROXIED:
+            bench.say(f"  {label}, through the proxy")
+            proxy = servers.sluice_proxy(bench.paths, upstream.port)
+            _load(bench, proxy, program, against.LOADS[label][1])
+    for mode in ("calls", "streams"):
+        bench.say(f"  the client: {mode}")
+        _call(bench, program, os.path.join(build, "bin/sluice_bench_client"), mode)
     bench.say("  micro-benchmarks")
     micro = [os.path.join(build, "bin/sluice_micro"), f"--benchmark_min_time={MICRO_SECONDS}"]
     subprocess.run(micro, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -290,8 +291,8 @@ class Call : public RequestLoop {
   static void decode_content(const detail::Type& type, const json::object& content, void* out);
 
   detail::CallBackend* backend_;
-  int asked_ = 0;                  // number of questions so far, for the default keys
-  std::vector<std::string> keys_;  // of the questions that have not been given up
+  int asked_ = 0;               // number of questions so far, for the default keys
+  std::set<std::string> keys_;  // of the questions that have not been given up
 };
 
 }  // namespace sluice

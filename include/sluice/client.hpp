@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -60,9 +61,9 @@ struct ServerCommand {
 /// Answers a question of the server: gets its `params`, returns the result, or throws Error.
 using ClientAnswer = std::function<json::object(const json::object& params)>;
 
-/// Within a ClientAnswer: is asked to stop when nobody waits for the answer any more, because the
-/// server has taken the question back, the connection is lost, or the client ends or is stopped
-/// (ClientOptions::stop). An answer is not sent then. Elsewhere it is never asked.
+/// Call it within a ClientAnswer. The token asks for a stop when nobody waits for the answer any
+/// more: the server has taken the question back, the connection is lost, or the client ends or is
+/// stopped (ClientOptions::stop). An answer is not sent then. Elsewhere the token never asks.
 std::stop_token question_stop();
 
 /// What a server at an http or https URL speaks. `any`: Streamable HTTP is tried first, and HTTP
@@ -79,8 +80,8 @@ struct Traffic {
   std::string_view message = {};
   /// Of a head: the method and the URL, or the status. What may be secret in the URL is `***`.
   std::string start = {};
-  /// Of a head. The values of what authorizes the request, and of all its fields but well-known
-  /// ones, are `***`, and the id of a session is cut.
+  /// Of a head. Of a request, only well-known harmless fields have their values; all others are
+  /// `***`. The id of a session is cut.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 /// Is shown traffic as it passes, on the thread of all clients: it must neither wait nor use a
@@ -118,7 +119,9 @@ struct ClientOptions {
   ClientAnswer on_sampling = {};  // sampling/createMessage
   ClientAnswer on_roots = {};     // roots/list
   /// Is told of notifications that belong to no call. If more than kMaxNotifications or
-  /// kMaxNotificationBytes wait to be told, the oldest are dropped, which is logged.
+  /// kMaxNotificationBytes wait to be told, the oldest are dropped, which is logged. In order among
+  /// themselves; a result may be taken before the notifications that came with it are told. (The
+  /// events of a call come before its result.)
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
@@ -129,7 +132,8 @@ struct ClientOptions {
 
   /// Further members of the client's capabilities, such as `extensions`.
   json::object capabilities = {};
-  /// A server that is silent on the first question is taken for a legacy one after this. 0: never.
+  /// A server that is silent on the first question is taken for a legacy one after this. Over HTTP
+  /// it counts from when the connection stands, with its tunnel and TLS. 0: never.
   std::chrono::nanoseconds probe_timeout = std::chrono::seconds(5);
   std::chrono::nanoseconds connect_timeout = std::chrono::seconds(30);  // 0: no limit
   /// Without an answer or progress for so long, a request is given up and the server told, unless
@@ -204,6 +208,18 @@ class [[nodiscard]] PendingCall {
   bool is_ready() const { return call_.is_ready(); }
   /// Gives the request up, and tells the server. result() then throws Error kCancelled.
   void cancel() { call_.cancel(); }
+
+  // The same for a program with a loop of its own: `done` is called once, at once or later on the
+  // thread of all clients, which it must not hold up. Throws std::logic_error if somebody waits for
+  // the same already.
+
+  void on_next(std::move_only_function<void(std::optional<CallEvent>)> done) {
+    call_.on_next(std::move(done));
+  }
+  /// Gets the JSON-RPC result, whatever Out is.
+  void on_answer(std::move_only_function<void(std::expected<json::object, Error>)> done) {
+    call_.on_result(std::move(done));
+  }
 
   // The same for a coroutine of a handler or a middleware, whose loop goes on meanwhile. The call
   // must outlive the wait.
@@ -404,10 +420,11 @@ class Client {
   /// because the connection is over or too much waits, is dropped, which is logged at level debug.
   void notify(std::string_view method, json::object params = {});
 
-  // Lists, with all of their pages. A list of more than kMaxListed entries, or one that takes more
-  // than kMaxListedBytes, is Error kLimitReached.
+  // Lists, with all of their pages. More than kMaxListed entries, kMaxListedBytes or 1,000 pages is
+  // Error kLimitReached; pages that together take longer than idle_timeout are kTimedOut.
 
-  std::vector<Listed> tools();
+  /// `until` not empty: no page is read behind the first that has a tool of that name.
+  std::vector<Listed> tools(std::string_view until = {});
   std::vector<Listed> resources();
   std::vector<Listed> resource_templates();
   std::vector<Listed> prompts();

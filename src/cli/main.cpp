@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, kReturnedBlock);
 #endif
+  std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it
   std::signal(SIGPIPE, SIG_IGN);  // write(2) reports a reader that is gone as an error
   std::signal(SIGXFSZ, SIG_IGN);  // so does it report a file that may not grow
   return sluice::run_program(argc, argv);

@@ -56,6 +56,7 @@ int parse_and_run(int argc, const char* const* argv) {
        .print = [](const std::string& text) { return print(text); }});
   add_serve_command(program);
   add_chat_command(program);
+  add_agent_command(program);
   add_doctor_command(program);
   add_bench_command(program);
   add_servers_command(program);

@@ -42,18 +42,19 @@ struct AnswerClient::State {
 
 class AnswerClient::Asked final : public PendingAnswer {
  public:
-  Asked(State& state, AnswerVia via, AnswerRequest request, AnswerSink& sink)
-      : state_(&state), connection_(state.loop, *state.http, state.address) {
+  Asked(State& state, AnswerVia via, AnswerRequest request, AnswerSink& sink) : state_(&state) {
     state_->on_loop([&] {
-      machine_ = make_answer(via, std::move(request), connection_, sink);
-      connection_.set_machine(machine_.get());
+      connection_.emplace(state_->loop, *state_->http, state_->address);
+      machine_ = make_answer(via, std::move(request), *connection_, sink);
+      connection_->set_machine(machine_.get());
       machine_->start();
     });
   }
   ~Asked() override {
     state_->on_loop([this] {
-      connection_.close();
+      connection_->close();
       machine_ = nullptr;
+      connection_.reset();
     });
   }
   Asked(const Asked&) = delete;
@@ -65,7 +66,8 @@ class AnswerClient::Asked final : public PendingAnswer {
 
  private:
   State* state_;
-  AnswerConnection connection_;  // used only on the loop
+  // Both exist and end only on the loop.
+  std::optional<AnswerConnection> connection_;
   std::unique_ptr<AnswerMachine> machine_;
 };
 

@@ -20,6 +20,8 @@ struct ChatToolCall {
   std::string id;  // empty: none
   std::string name;
   std::string arguments;  // should be the JSON text of an object; the engine checks it
+
+  bool operator==(const ChatToolCall&) const = default;
 };
 
 /// One turn of a conversation. `role` is "system", "user", "assistant" or "tool".
@@ -30,6 +32,8 @@ struct ChatMessage {
   // Of a tool's result: the id and the tool of the call that it answers. Empty: not told.
   std::string tool_call_id = {};
   std::string tool_name = {};
+
+  bool operator==(const ChatMessage&) const = default;
 };
 
 /// The bytes of all texts of `message`.
@@ -69,6 +73,7 @@ struct GenerationRequest {
   std::string json_schema;        // JSON text of a schema that the answer must satisfy, or empty
   std::string grammar;            // GBNF, or empty; must be empty if json_schema is set
   std::string tools;              // JSON array of tool definitions, or empty
+  bool stream_calls = false;      // also deliver calls as they come: Delta::Kind::tool_call_part
   int priority = 0;               // among requests of one principal; higher is admitted earlier
   std::string principal;          // who asks; principals are served in turn
   // Used by the synthetic engine only:
@@ -77,18 +82,34 @@ struct GenerationRequest {
       interval_us;  // microseconds between chunks; -1: no pause, flush each chunk separately
 };
 
+/// Which call of a tool a delta is about. The id is unique in the answer; the engine makes one up
+/// where the model or its server gives none.
+struct CallHead {
+  std::string id;
+  std::string name;
+};
+
 /// A piece of an answer. The text consists of complete UTF-8 characters.
 struct Delta {
-  enum class Kind : std::uint8_t { text, reasoning, tool_call };
+  enum class Kind : std::uint8_t {
+    text,
+    reasoning,
+    tool_call,      // one complete call, as JSON {"name","arguments"}
+    tool_call_part  // the next piece of a call's arguments, as the model writes them
+  };
   Kind kind = Kind::text;
-  std::string text;    // for tool_call: one complete call as JSON {"name","arguments"}
+  std::string text;
   bool flush = false;  // pass it to the readers now, not at the end of the loop's turn
+  /// The call of a tool_call or tool_call_part; all deltas of a call have the same object. Null for
+  /// other kinds.
+  std::shared_ptr<const CallHead> call = nullptr;
 };
 
 struct Usage {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t cached_tokens = 0;  // prompt tokens that were reused from an earlier sequence
   std::uint32_t completion_tokens = 0;
+  std::uint32_t reasoning_tokens = 0;  // of the completion tokens, as far as the engine tells
 };
 
 struct Timings {
@@ -119,7 +140,12 @@ struct GenerationStatus {
   std::uint32_t completion_tokens = 0;
 };
 
-/// Receives an answer. The engine calls it in order, from one thread at a time, and never after
+/// Receives an answer: its text, reasoning and calls of tools, each in the order of the model. If
+/// the request has `stream_calls`, an engine that can delivers the arguments of calls in parts
+/// too. Parts are a preview: only a tool_call says that the call is whole, and its arguments hold
+/// even if the parts were others. Calls are delivered when the answer is over, before on_complete.
+///
+/// The engine calls it in order, from one thread at a time, and never after
 /// on_complete has returned. A sink must not block the engine.
 class GenerationSink {
  public:

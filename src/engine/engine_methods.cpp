@@ -26,6 +26,8 @@ ChunkKind chunk_kind(Delta::Kind kind) {
       return ChunkKind::reasoning;
     case Delta::Kind::tool_call:
       return ChunkKind::tool_call;
+    case Delta::Kind::tool_call_part:
+      break;  // nobody here asks for parts
   }
   return ChunkKind::text;
 }
@@ -118,13 +120,6 @@ class CallGeneration final : public GenerationProducer {
       call->complete({.text = completion.error->message, .is_error = true});
       return;
     }
-    if (kept != nullptr && kept->is_too_long()) {
-      call->complete(
-          {.text =
-               "The answer is too long for a tool's result; use run instead, or lower max_tokens",
-           .is_error = true});
-      return;
-    }
     std::string structured = "{";
     structured.append(completion_members(completion));
     if (kept != nullptr && !kept->reasoning.empty()) {
@@ -146,19 +141,23 @@ class CallGeneration final : public GenerationProducer {
   struct Kept {
     explicit Kept(const std::shared_ptr<MemoryShare>& memory)
         : text(memory), reasoning(memory), tool_calls(memory) {}
-    [[nodiscard]] bool is_too_long() const {
-      return text.is_too_long() || reasoning.is_too_long() || tool_calls.is_too_long();
-    }
     TextAccumulator text;
     TextAccumulator reasoning;
     TextAccumulator tool_calls;  // JSON, separated by commas
   };
 
-  /// Returns false if there is no memory for `text`; the call has then failed.
+  /// Returns false if there is no memory for `text`, or if it is too long; the call has then
+  /// failed.
   bool keep(TextAccumulator& to, std::string_view text) {
-    if (to.append(text)) return true;
-    call_->abandon(TextAccumulator::no_memory());
+    const bool is_kept = to.append(text);
+    if (is_kept && !to.is_too_long()) return true;
+    call_->abandon(is_kept ? too_long() : TextAccumulator::no_memory());
     return false;
+  }
+  static Error too_long() {
+    return {kLimitReached,
+            "The answer is too long for a tool's result; use run instead, or lower max_tokens",
+            {}};
   }
 
   std::shared_ptr<PendingRequest> call_;  // null once the call has ended

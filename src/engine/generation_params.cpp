@@ -323,6 +323,10 @@ std::string completion_members(const Completion& completion) {
   append_number(out, completion.usage.cached_tokens);
   out.append(R"(,"completion_tokens":)");
   append_number(out, completion.usage.completion_tokens);
+  if (completion.usage.reasoning_tokens != 0) {
+    out.append(R"(,"reasoning_tokens":)");
+    append_number(out, completion.usage.reasoning_tokens);
+  }
   const auto milliseconds = [&out](std::string_view name, std::chrono::microseconds time) {
     std::array<char, 32> digits{};
     std::snprintf(digits.data(), digits.size(), "%.3f", static_cast<double>(time.count()) / 1000.0);

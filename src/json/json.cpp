@@ -63,23 +63,32 @@ void append_json(std::string& out, const json::value& value) {
       out.append(before == '[' ? "[]" : "]");
       return;
     }
-    case json::kind::object: {
-      char before = '{';
-      for (const auto& [key, member] : value.get_object()) {
-        out.push_back(std::exchange(before, ','));
-        append_json_string(out, key);
-        out.push_back(':');
-        append_json(out, member);
-      }
-      out.append(before == '{' ? "{}" : "}");
+    case json::kind::object:
+      append_json(out, value.get_object());
       return;
-    }
   }
+}
+
+void append_json(std::string& out, const json::object& object) {
+  char before = '{';
+  for (const auto& [key, member] : object) {
+    out.push_back(std::exchange(before, ','));
+    append_json_string(out, key);
+    out.push_back(':');
+    append_json(out, member);
+  }
+  out.append(before == '{' ? "{}" : "}");
 }
 
 std::string to_json(const json::value& value) {
   std::string out;
   append_json(out, value);
+  return out;
+}
+
+std::string to_json(const json::object& object) {
+  std::string out;
+  append_json(out, object);
   return out;
 }
 
@@ -147,28 +156,62 @@ bool is_longer_than(const json::value& value, std::size_t bytes) {
   return false;
 }
 
-JsonSize size_of(const json::value& value, std::size_t max_values) {
-  JsonSize size;
-  std::vector<const json::value*> left = {&value};
-  while (!left.empty() && size.values <= max_values) {
-    const json::value& next = *left.back();
-    left.pop_back();
-    ++size.values;
-    if (const json::string* text = next.if_string()) {
-      size.bytes += text->size();
-    } else if (const json::array* array = next.if_array()) {
-      if (size.values + array->size() > max_values) return {.values = max_values + 1};
-      for (const json::value& each : *array) left.push_back(&each);
-    } else if (const json::object* object = next.if_object()) {
-      size.values += object->size();
-      if (size.values > max_values) break;
-      for (const auto& [key, member] : *object) {
-        size.bytes += key.size();
-        left.push_back(&member);
+namespace {
+
+/// Counts values without recursion.
+class SizeCount {
+ public:
+  explicit SizeCount(std::size_t max_values) : max_values_(max_values) {}
+
+  void add(const json::value& value) { left_.push_back(&value); }
+  void add(const json::object& object) {
+    ++size_.values;
+    add_members(object);
+  }
+  JsonSize finish() {
+    while (!left_.empty() && size_.values <= max_values_) {
+      const json::value& next = *left_.back();
+      left_.pop_back();
+      ++size_.values;
+      if (const json::string* text = next.if_string()) {
+        size_.bytes += text->size();
+      } else if (const json::array* array = next.if_array()) {
+        if (size_.values + array->size() > max_values_) return {.values = max_values_ + 1};
+        for (const json::value& each : *array) left_.push_back(&each);
+      } else if (const json::object* object = next.if_object()) {
+        add_members(*object);
       }
     }
+    return size_;
   }
-  return size;
+
+ private:
+  void add_members(const json::object& object) {
+    size_.values += object.size();
+    if (size_.values > max_values_) return;
+    for (const auto& [key, member] : object) {
+      size_.bytes += key.size();
+      left_.push_back(&member);
+    }
+  }
+
+  std::size_t max_values_;
+  JsonSize size_;
+  std::vector<const json::value*> left_;
+};
+
+}  // namespace
+
+JsonSize size_of(const json::value& value, std::size_t max_values) {
+  SizeCount count(max_values);
+  count.add(value);
+  return count.finish();
+}
+
+JsonSize size_of(const json::object& object, std::size_t max_values) {
+  SizeCount count(max_values);
+  count.add(object);
+  return count.finish();
 }
 
 bool is_deeper_than(const json::value& value, std::size_t levels) {

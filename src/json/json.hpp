@@ -29,7 +29,10 @@ inline constexpr std::size_t kMemoryOfValue = 32;
 
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
+/// The same of an object, which as a value would be copied.
+void append_json(std::string& out, const json::object& object);
 std::string to_json(const json::value& value);
+std::string to_json(const json::object& object);
 
 /// Puts JSON text on one line, as line-based transports and SSE events need it.
 void put_on_one_line(std::string& text);
@@ -55,6 +58,8 @@ struct JsonSize {
 };
 /// Stops looking after more than `max_values` values.
 JsonSize size_of(const json::value& value, std::size_t max_values = SIZE_MAX);
+/// The same of an object, which as a value would be copied.
+JsonSize size_of(const json::object& object, std::size_t max_values = SIZE_MAX);
 
 /// Whether the arrays and objects in `value` are nested more than `levels` deep. Does not recurse.
 bool is_deeper_than(const json::value& value, std::size_t levels);

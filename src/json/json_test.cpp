@@ -15,6 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <boost/json/array.hpp>
+#include <boost/json/memory_resource.hpp>
+
 #include "core/text/utf8.hpp"
 #include "json/parser.hpp"
 
@@ -39,6 +42,29 @@ TEST(JsonEscape, EscapesWhatJsonAsksForAndNothingElse) {
   EXPECT_EQ(out, R"(before"a\"")");
 }
 
+TEST(JsonText, AnObjectIsWrittenWithoutACopyOfIt) {
+  /// Counts what is taken from it.
+  struct Counting final : json::memory_resource {
+    void* do_allocate(std::size_t size, std::size_t align) override {
+      ++count;
+      return heap->allocate(size, align);
+    }
+    void do_deallocate(void* memory, std::size_t size, std::size_t align) override {
+      heap->deallocate(memory, size, align);
+    }
+    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+      return this == &other;
+    }
+    json::storage_ptr heap;
+    int count = 0;
+  } counting;
+  const json::object object({{"a", json::object{{"b", 1}}}, {"c", json::array{}}}, &counting);
+  const int before = counting.count;
+  EXPECT_GT(before, 0);
+  EXPECT_EQ(to_json(object), R"({"a":{"b":1},"c":[]})");
+  EXPECT_EQ(counting.count, before);
+}
+
 TEST(JsonEscape, IsUndoneByParsing) {
   for (int c = 0; c < 0x80; ++c) {
     for (std::size_t at = 0; at < 20; ++at) {
@@ -49,6 +75,17 @@ TEST(JsonEscape, IsUndoneByParsing) {
       ASSERT_EQ(back->as_string(), text);
     }
   }
+}
+
+TEST(ParseJson, SaysThatHalfASurrogatePairIsNoCharacter) {
+  for (const char* const text :
+       {R"("a\ud800b")", R"("\uDBFF")", R"("\udc00")", R"("\ud83d\u0041")"}) {
+    const Result<json::value> value = parse_json(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_TRUE(value.error().message.contains("half of a surrogate pair"))
+        << value.error().message;
+  }
+  EXPECT_FALSE(parse_json(R"("\u0041)").error().message.contains("surrogate"));
 }
 
 TEST(JsonEscape, WritesNothingButUtf8) {

@@ -137,6 +137,19 @@ std::string with_short_exponents(std::string_view text) {
   return out;
 }
 
+/// Whether what is wrong before `at` is the escape of a surrogate without the other of its pair.
+bool is_half_pair(const error_code& error, std::string_view text, std::size_t at) {
+  if (error == json::error::illegal_leading_surrogate ||
+      error == json::error::illegal_trailing_surrogate) {
+    return true;
+  }
+  constexpr std::size_t kEscape = std::string_view("\\uD800").size();
+  const std::string_view before = text.substr(0, std::min(at, text.size()));
+  if (error != json::error::syntax || before.size() < kEscape) return false;
+  const std::string escape = to_lower(before.substr(before.size() - kEscape));
+  return escape.starts_with("\\ud") && std::string_view("89ab").contains(escape[3]);
+}
+
 json::parse_options bounded_options() {
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
@@ -164,9 +177,12 @@ class JsonParser::Impl {
     if (error) {
       // What has been built so far may be in memory that its owner takes back.
       builder.values.reset();
-      std::string reason = builder.found > max_values
-                               ? "more than " + std::to_string(max_values) + " values and names"
-                               : error.message();
+      std::string reason = error.message();
+      if (builder.found > max_values) {
+        reason = "more than " + std::to_string(max_values) + " values and names";
+      } else if (is_half_pair(error, text, used)) {
+        reason = "half of a surrogate pair, which is no character,";
+      }
       return std::unexpected(JsonSyntaxError{std::move(reason), used});
     }
     return builder.values.release();

@@ -23,6 +23,10 @@ struct InputRequest {
   json::object params;
 };
 
+/// In the `_meta` of a question that is a request of its own (until 2025-11-25): the key that the
+/// handler chose for it. A proxy asks its clients of 2026-07-28 under that key.
+inline constexpr std::string_view kQuestionKey = "dev.sluice/questionKey";
+
 /// The most values, and names of members, in one answer of the client: a loop checks and copies it.
 inline constexpr std::size_t kMaxAnswerValues = 16'384;
 

@@ -107,7 +107,13 @@ Result<void> check_parameter(const ParameterHeader& parameter, const json::value
   if (const bool* flag = value.if_bool()) {
     return check_text(parameter.field, header, *flag ? "true" : "false");
   }
-  if (!value.is_number() || parameter.type != ParameterHeader::Type::integer) return {};
+  if (value.is_structured()) {
+    return mismatch(parameter.field + " mirrors a parameter that is an array or an object in the " +
+                    "body, which no header can mirror");
+  }
+  if (parameter.type != ParameterHeader::Type::integer) {
+    return check_text(parameter.field, header, to_json(value));
+  }
   const std::optional<std::int64_t> integer = safe_integer(value);
   if (!integer) {
     return mismatch(parameter.field + " mirrors " + to_json(value) +

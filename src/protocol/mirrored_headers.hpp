@@ -81,9 +81,9 @@ std::vector<std::pair<std::string, std::string>> write_parameter_headers(
     const std::vector<ParameterHeader>& parameters, const json::object& arguments);
 
 /// Checks that the header fields mirror `arguments`. A parameter that is present and not null must
-/// have a field with its value; any other parameter must have no field. Values whose type the
-/// schema does not allow are left to the schema's check. Error: -32020. Does nothing if `headers`
-/// has no HeaderSource.
+/// have a field with its value, also if its type is not that of the schema. An array or an object
+/// has no such field. Any other parameter must have no field. Error: -32020. Does nothing if
+/// `headers` has no HeaderSource.
 Result<void> check_parameter_headers(const std::vector<ParameterHeader>& parameters,
                                      const json::object& arguments, const MirroredHeaders& headers);
 

@@ -187,8 +187,15 @@ TEST(CheckParameterHeaders, FieldsSayWhatTheBodySays) {
            Case{R"({"o":{"b":true}})", {{"Mcp-Param-B", "true"}}, ""},
            Case{R"({"o":{"b":true}})", {{"Mcp-Param-B", "True"}}, "does not match"},
            Case{R"({"o":{"b":false}})", {}, "the Mcp-Param-B header is required"},
-           // The check against the schema reports this one.
-           Case{R"({"s":[1]})", {{"Mcp-Param-S", "x"}}, ""},
+           // The check against the schema, if there is one, says what is wrong with these.
+           Case{R"({"s":5})", {{"Mcp-Param-S", "5"}}, ""},
+           Case{R"({"o":{"b":1}})", {{"Mcp-Param-B", "1"}}, ""},
+           // A proxy has no schema, and nobody may read another value in the header.
+           Case{R"({"s":5})", {{"Mcp-Param-S", "evil"}}, "does not match"},
+           Case{R"({"s":1.5})", {{"Mcp-Param-S", "evil"}}, "does not match"},
+           Case{R"({"o":{"b":1}})", {{"Mcp-Param-B", "true"}}, "does not match"},
+           Case{R"({"s":[1]})", {{"Mcp-Param-S", "x"}}, "an array or an object"},
+           Case{R"({"s":{"q":1}})", {{"Mcp-Param-S", "x"}}, "an array or an object"},
        }) {
     const json::value arguments = parsed(c.arguments);
     MirroredHeaders headers;

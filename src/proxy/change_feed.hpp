@@ -30,6 +30,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void want(bool lists, Uris uris);
   /// The client itself subscribes to this, at a legacy server.
   void adopt(const std::string& uri) { told_.insert(uri); }
+  /// The server has refused that.
+  void disown(const std::string& uri) { told_.erase(uri); }
 
  private:
   void tell();

@@ -9,12 +9,26 @@ ClientPool::~ClientPool() {
   if (timer_ != 0) loop_->cancel(timer_);
 }
 
-Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal,
-                                                      const ClientIdentity& identity) {
-  if (in_use_ >= kMaxClients) {
+Result<ClientQuota::Unit> ClientPool::place_for(const Principal& principal) {
+  if (places_.size() >= kMaxClients) {
     return fail(kBusy, "The proxy has " + std::to_string(kMaxClients) +
                            " requests without a session under way; try again later");
   }
+  ClientQuota::Unit unit;
+  if (principal.isolated) {
+    unit = quota_.take(principal.id);
+    if (!unit) {
+      return fail(kBusy, "You have " + std::to_string(kMaxOfOne) +
+                             " requests without a session under way; try again later");
+    }
+  }
+  return unit;
+}
+
+Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal,
+                                                      const ClientIdentity& identity) {
+  Result<ClientQuota::Unit> place = place_for(principal);
+  if (!place) return std::unexpected(std::move(place.error()));
   const std::string owner = principal.isolated || shares_principals_ ? principal.id : std::string();
   std::shared_ptr<ProxyClient> client;
   const auto fits = [&](const Idle& each) {
@@ -29,16 +43,27 @@ Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal
   } else {
     client = make_(identity);
   }
-  ++in_use_;
   ProxyClient* const lent = client.get();
+  places_.emplace(lent, *std::move(place));
   return std::shared_ptr<ProxyClient>(
       lent, [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
         if (const auto self = weak.lock()) self->give_back(std::move(client), owner);
       });
 }
 
+bool ClientPool::vacate(const ProxyClient& client) {
+  return places_.erase(&client) > 0;
+}
+
+Result<void> ClientPool::occupy(const ProxyClient& client, const Principal& principal) {
+  Result<ClientQuota::Unit> place = place_for(principal);
+  if (!place) return std::unexpected(std::move(place.error()));
+  places_.emplace(&client, *std::move(place));
+  return {};
+}
+
 void ClientPool::give_back(std::shared_ptr<ProxyClient> client, std::string principal) {
-  --in_use_;
+  vacate(*client);
   client->refuse_questions();
   if (client->has_state() && principal.empty()) return;
   idle_.push_back({std::move(client), std::move(principal), loop_->clock().now()});

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -10,14 +11,15 @@
 #include "core/executor.hpp"
 #include "proxy/proxy_client.hpp"
 #include "sluice/principal.hpp"
+#include "stream/client_quota.hpp"
 
 namespace sluice {
 
 /// Clients of requests that belong to no session and no connection. A client serves one request at
 /// a time, so nothing that a server says can reach another caller. Afterwards it waits for another
-/// request of the same caller, or of any caller if no server keeps anything for it (2026-07-28 has
-/// no sessions). A principal that several may share is a caller of one request only. Belongs to its
-/// loop; owned by shared pointers.
+/// request of the same caller, or of any caller if no server keeps anything for it: 2026-07-28 over
+/// HTTP has neither sessions nor connections of a client. A principal that several may share is a
+/// caller of one request only. Belongs to its loop; owned by shared pointers.
 class ClientPool final : public std::enable_shared_from_this<ClientPool> {
  public:
   using Make = std::function<std::shared_ptr<ProxyClient>(const ClientIdentity& identity)>;
@@ -30,11 +32,17 @@ class ClientPool final : public std::enable_shared_from_this<ClientPool> {
   ClientPool& operator=(const ClientPool&) = delete;
 
   /// A client for one request, which has it until the pointer is destroyed. Error: kBusy, if
-  /// kMaxClients are in use.
+  /// kMaxClients are in use, or kMaxOfOne by this caller.
   Result<std::shared_ptr<ProxyClient>> take(const Principal& principal,
                                             const ClientIdentity& identity);
+  /// From now on `client`, which stays with its request, does not count as in use. Returns false if
+  /// it did not before.
+  bool vacate(const ProxyClient& client);
+  /// Undoes vacate(). Errors: as of take().
+  Result<void> occupy(const ProxyClient& client, const Principal& principal);
 
   static constexpr std::size_t kMaxClients = 256;  // in use
+  static constexpr std::size_t kMaxOfOne = 128;    // of them by a caller with a key of its own
   static constexpr std::size_t kMaxIdle = 64;      // that wait
   static constexpr Duration kIdleTime = std::chrono::minutes(1);
 
@@ -45,14 +53,17 @@ class ClientPool final : public std::enable_shared_from_this<ClientPool> {
     TimePoint since;
   };
 
+  /// Errors: as of take().
+  Result<ClientQuota::Unit> place_for(const Principal& principal);
   void give_back(std::shared_ptr<ProxyClient> client, std::string principal);
   void sweep();
 
   Executor* loop_;
   Make make_;
   bool shares_principals_;
-  std::size_t in_use_ = 0;
-  std::vector<Idle> idle_;  // the newest last
+  ClientQuota quota_{kMaxOfOne};
+  std::map<const ProxyClient*, ClientQuota::Unit> places_;  // of the clients in use
+  std::vector<Idle> idle_;                                  // the newest last
   Executor::TimerId timer_ = 0;
 };
 

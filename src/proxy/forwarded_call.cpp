@@ -3,22 +3,34 @@
 #include <utility>
 #include <vector>
 
+#include "client/session/task_follower.hpp"
+#include "core/log/over_limit.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/input_rounds.hpp"
 #include "proxy/names.hpp"
 #include "proxy/translation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls/call_memory.hpp"
+#include "server/calls/calls.hpp"
 #include "server/tasks/task_service.hpp"
 
 namespace sluice {
 namespace {
+
+/// Room for the text of most results.
+constexpr std::size_t kUsualResult = 512;
 
 /// A number of a progress notification; nothing if there is none.
 std::optional<double> number_at(const json::object& params, std::string_view name) {
   const json::value* const value = params.if_contains(name);
   if (value == nullptr || !value->is_number()) return std::nullopt;
   return value->to_number<double>();
+}
+
+/// Whether a server that has asked this during one call may have meant another.
+bool may_be_of_another(const ServerQuestion& question) {
+  return question.request == 0 && related_task(question.params).empty();
 }
 
 }  // namespace
@@ -29,10 +41,6 @@ ForwardedCall::ForwardedCall(std::shared_ptr<ProxyClient> client, std::size_t in
 
 ForwardedCall::~ForwardedCall() {
   detach();
-}
-
-std::string ForwardedCall::key_of(PendingRequest& call) {
-  return call.principal().id + "\n" + call.idempotency_key();
 }
 
 void ForwardedCall::attach(const std::shared_ptr<PendingRequest>& call) {
@@ -53,6 +61,7 @@ void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequ
   client_session_ = session;
   has_session_ = session != nullptr;
   params_ = std::move(params);
+  memory_ = call->take_memory();
   this->session().when_open(
       [self = shared_from_this()](const Result<void>& outcome) { self->on_open(outcome); });
 }
@@ -71,7 +80,8 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
   const ServerDescription& server = session().server();
   params_ = params_for(*server.revision, std::exchange(params_, {}), level);
   wants_task_ = call_->may_become_task() && makes_tasks(server);
-  // A client that leaves it to the server asks for tasks where the server leaves it to the client.
+  // A client of 2026-07-28 lets the server decide. A server of 2025-11-25 lets the client decide,
+  // so the proxy asks it for a task.
   if (wants_task_ && server.revision->tasks == TaskModel::requested) {
     json::object asking = params_;
     if (!asking.contains("task")) asking["task"] = json::object();
@@ -88,6 +98,8 @@ void ForwardedCall::send(json::object params) {
 
 void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {
   attach(call);
+  asked_memory_.release();
+  const MemoryHold held = std::exchange(answer_memory_, MemoryHold());
   if (answer_) return take(*std::exchange(answer_, std::nullopt));
   ask_all();
 }
@@ -95,9 +107,14 @@ void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {
 void ForwardedCall::give_up() {
   is_given_up_ = true;
   detach();
-  questions_.clear();
   if (number_ != 0) session().cancel(std::exchange(number_, 0));
   if (!task_.empty()) session().cancel_task(task_);
+  // The server may still count them as open.
+  for (auto& [number, question] : take_back()) {
+    ServerQuestion& asked = question.asked;
+    if (may_be_of_another(asked) && session().offer_to_call(asked)) continue;
+    asked.answer(fail(kInvalidRequest, "The client has given up the call"));
+  }
 }
 
 void ForwardedCall::on_cancel() {
@@ -118,13 +135,16 @@ void ForwardedCall::on_progress(const json::object& params) {
   if (!has_room && call_ != nullptr) pause(true);
 }
 
+bool ForwardedCall::hears(std::string_view method, const json::object& params) const {
+  if (call_ == nullptr) return false;
+  if (method != "notifications/message") return true;
+  const std::optional<LoggingLevel> least = wanted_level();
+  const auto level = parse_logging_level(text_at(params, "level"));
+  return least && level && *level >= *least;
+}
+
 void ForwardedCall::on_notification(std::string_view method, const json::object& params) {
-  if (call_ == nullptr) return;
-  if (method == "notifications/message") {
-    const std::optional<LoggingLevel> least = wanted_level();
-    const auto level = parse_logging_level(text_at(params, "level"));
-    if (!least || !level || *level < *least) return;
-  }
+  if (!hears(method, params)) return;
   const auto keep = call_;
   json::object told(params, json::storage_ptr());
   if (!keep->notify(method, to_json(told)) && call_ != nullptr) pause(true);
@@ -135,23 +155,19 @@ bool ForwardedCall::can_ask() const {
 }
 
 std::string ForwardedCall::key_for(const ServerQuestion& question) {
-  std::string own = "q" + std::to_string(question.number);
-  if (question.key.empty()) return own;
-  // A server may use a key again in a later round. Our client would take that for the same
-  // question.
-  std::string key = question.key;
+  const std::string own = "q" + std::to_string(question.number);
+  // A server may use a key again in a later round, or one that would be ours. Our client would take
+  // that for the same question.
+  std::string key = question.key.empty() ? own : question.key;
   while (!keys_.insert(key).second) key += "-" + own;
   return key;
 }
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
-  json::object params = question_for(*revision_, question.method, std::move(question.params));
-  questions_.emplace(number, Question{.request = {.key = key_for(question),
-                                                  .method = std::move(question.method),
-                                                  .params = std::move(params)},
-                                      .answer = std::move(question.answer),
-                                      .withdraw = {}});
+  std::string key = key_for(question);
+  questions_.emplace(number,
+                     Question{.asked = std::move(question), .key = std::move(key), .withdraw = {}});
   if (has_session_ || !task_.empty()) return ask_one(number);
   // All questions of one turn are asked in one round.
   if (std::exchange(asks_later_, true)) return;
@@ -163,19 +179,30 @@ void ForwardedCall::on_question(ServerQuestion question) {
   });
 }
 
+InputRequest ForwardedCall::request_of(const Question& question) const {
+  const ServerQuestion& asked = question.asked;
+  return {.key = question.key,
+          .method = asked.method,
+          .params = question_for(*revision_, asked.method,
+                                 json::object(asked.params, json::storage_ptr()))};
+}
+
 void ForwardedCall::ask_one(std::uint64_t number) {
   if (call_ == nullptr) return;
   const auto keep = shared_from_this();
   const std::shared_ptr<PendingRequest> call = call_;
   PendingRequest::Withdraw withdraw =
-      call->ask({questions_.at(number).request},
+      call->ask({request_of(questions_.at(number))},
                 [weak = weak_from_this(), number](Result<std::vector<json::value>> said) {
                   const auto self = weak.lock();
                   if (self == nullptr) return;
                   self->on_said(number, said ? Result<json::value>(std::move(said->front()))
                                              : std::unexpected(std::move(said.error())));
                 });
-  if (call->over()) return give_up();  // it could not be asked, which has ended the call
+  if (call->over()) {  // it could not be asked, which has ended the call
+    on_said(number, fail(kLimitReached, "The client cannot be asked now"));
+    return give_up();
+  }
   const auto found = questions_.find(number);
   if (found != questions_.end()) found->second.withdraw = std::move(withdraw);
 }
@@ -186,32 +213,45 @@ void ForwardedCall::ask_all() {
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, question] : questions_) {
     numbers.push_back(number);
-    requests.push_back(question.request);
+    requests.push_back(request_of(question));
   }
   const auto keep = shared_from_this();
   const std::shared_ptr<PendingRequest> call = call_;
-  const auto give = [this, numbers](Result<std::vector<json::value>> said) {
+  std::size_t bytes = 0;
+  for (const auto& [number, question] : questions_)
+    bytes += size_of(question.asked.params).memory();
+  Result<MemoryHold> held = hold_for_call(call->calls()->streams().streams(), call->principal().id,
+                                          bytes, "what this call asks its client");
+  if (!held) return end(held.error());
+  const ParkedCalls::Key key = ParkedCalls::key_of(*call);
+  MemoryHold for_answer(call->memory());
+  is_asking_ = true;
+  call->ask(std::move(requests), [this, numbers](Result<std::vector<json::value>> said) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       on_said(numbers[i],
               said ? Result<json::value>(std::move((*said)[i])) : std::unexpected(said.error()));
     }
-  };
-  if (parked_->is_full()) {
-    return give(fail(kLimitReached, "Too many calls wait for their clients' answers"));
-  }
-  const std::string key = key_of(*call);
-  is_asking_ = true;
-  call->ask(std::move(requests), give);
+  });
   is_asking_ = false;
   if (!call->over()) return;
+  asked_memory_ = *std::move(held);
+  answer_memory_ = std::move(for_answer);
   call_ = nullptr;
+  // Until the client comes back, nobody would say that there is room.
+  pause(false);
   if (!is_given_up_) parked_->add(key, shared_from_this());
+}
+
+void ForwardedCall::end(const Error& why) {
+  const std::shared_ptr<PendingRequest> call = call_;
+  give_up();
+  call->fail(why);
 }
 
 void ForwardedCall::on_said(std::uint64_t number, Result<json::value> said) {
   const auto found = questions_.find(number);
   if (found == questions_.end()) return;
-  Answer answer = std::move(found->second.answer);
+  auto answer = std::move(found->second.asked.answer);
   questions_.erase(found);
   if (!said) return answer(std::unexpected(std::move(said.error())));
   if (!said->is_object()) return answer(fail(kInternalError, "The client's answer is no object"));
@@ -226,18 +266,45 @@ void ForwardedCall::on_withdrawn(std::uint64_t question) {
   if (withdraw) withdraw();
 }
 
+ForwardedCall::Questions ForwardedCall::take_back() {
+  Questions taken = std::exchange(questions_, {});
+  for (auto& [number, question] : taken) {
+    if (question.withdraw) question.withdraw();
+  }
+  return taken;
+}
+
 // --- the answer ---------------------------------------------------------------------------------
 
 void ForwardedCall::on_answer(Result<json::object> answer) {
   const auto keep = shared_from_this();
   number_ = 0;
-  questions_.clear();
   if (is_given_up_) return;
+  Questions open = take_back();
   if (call_ == nullptr) {
-    answer_ = std::move(answer);
+    keep_answer(std::move(answer));
   } else {
     take(std::move(answer));
   }
+  // The server has not waited for their answers, or they belong to calls that it still works on.
+  for (auto& [number, question] : open) {
+    ServerQuestion& asked = question.asked;
+    if (may_be_of_another(asked)) {
+      session().offer(std::move(asked));
+    } else {
+      asked.answer(fail(kInvalidRequest, "The call that this belongs to has been answered"));
+    }
+  }
+}
+
+void ForwardedCall::keep_answer(Result<json::object> answer) {
+  if (answer && !answer_memory_.add(size_of(*answer).memory())) {
+    answer = over_limit(
+        "The server has answered while the call waited for you, and there was no memory to keep "
+        "the answer: your streams, calls and subscriptions have used all that one client may "
+        "have. Make the call again; or raise streams.max_total_bytes");
+  }
+  answer_ = std::move(answer);
 }
 
 void ForwardedCall::take(Result<json::object> answer) {
@@ -288,11 +355,13 @@ void ForwardedCall::deliver(Result<json::object> answer) {
   detach();
   const ServerDescription& server = session().server();
   if (!answer) {
+    if (failed_) failed_();
     const bool needs_task = method_ == "tools/call" && answer.error().code == kMethodNotFound &&
                             revision_->tasks == TaskModel::extension &&
                             !call->context().capabilities.tasks && makes_tasks(server);
     return call->fail(needs_task ? tasks_extension_missing()
-                                 : error_for(*revision_, method_, std::move(answer.error())));
+                                 : error_for(*revision_, session().upstream().options().prefix,
+                                             method_, std::move(answer.error())));
   }
   Upstream& upstream = session().upstream();
   upstream.learn(method_, *answer);
@@ -300,7 +369,11 @@ void ForwardedCall::deliver(Result<json::object> answer) {
   add_prefix(upstream.options().prefix, method_, *answer);
   make_result_for(*revision_, method_, server.about, *answer);
   const json::value* const is_error = answer->if_contains("isError");
-  call->answer_with_result(to_json(*answer), is_error != nullptr && *is_error == true);
+  const bool is_failure = is_error != nullptr && *is_error == true;
+  std::string result;
+  result.reserve(kUsualResult);
+  append_json(result, *answer);
+  call->answer_with_result(result, is_failure);
 }
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,14 +34,18 @@ class ForwardedCall final : public UpstreamCall,
   /// null.
   void start(json::object params, const std::shared_ptr<PendingRequest>& call,
              const std::shared_ptr<Session>& session);
+  /// `then` is called if the server refuses or cannot be reached, before the client hears of it.
+  void on_failure(std::function<void()> then) { failed_ = std::move(then); }
   /// Goes on with the next round of the request.
   void resume(const std::shared_ptr<PendingRequest>& call);
+  [[nodiscard]] const ProxyClient& client() const { return *client_; }
   /// The client does not come back. Tells the server.
   void give_up();
 
   // UpstreamCall
   void on_progress(const json::object& params) override;
   void on_notification(std::string_view method, const json::object& params) override;
+  [[nodiscard]] bool hears(std::string_view method, const json::object& params) const override;
   [[nodiscard]] bool can_ask() const override;
   [[nodiscard]] std::string_view task() const override { return task_; }
   void on_question(ServerQuestion question) override;
@@ -51,16 +56,13 @@ class ForwardedCall final : public UpstreamCall,
   void on_writable() override { pause(false); }
   void on_cancel() override;
 
-  /// Under which the call is parked between the rounds of `call`.
-  static std::string key_of(PendingRequest& call);
-
  private:
-  using Answer = UniqueFunction<void(Result<json::object>)>;
   struct Question {
-    InputRequest request;
-    Answer answer;
+    ServerQuestion asked;
+    std::string key;  // towards the client
     PendingRequest::Withdraw withdraw;
   };
+  using Questions = std::map<std::uint64_t, Question>;
 
   [[nodiscard]] UpstreamSession& session() const { return client_->part(index_); }
   [[nodiscard]] std::optional<LoggingLevel> wanted_level() const;
@@ -69,12 +71,20 @@ class ForwardedCall final : public UpstreamCall,
   /// Makes the server wait while the client does not read.
   void pause(bool is_paused) { session().pause(number_, is_paused); }
   void on_open(const Result<void>& outcome);
-  /// The server's own key for a question, if it has one that is new in this call.
+  /// The server's own key for a question, or one of ours if it has none; new in this call.
   std::string key_for(const ServerQuestion& question);
   void ask_one(std::uint64_t number);
   void ask_all();
+  /// Ends a call that its client cannot go on with.
+  void end(const Error& why);
+  /// What the client is asked.
+  [[nodiscard]] InputRequest request_of(const Question& question) const;
   void on_said(std::uint64_t number, Result<json::value> said);
+  /// Takes the open questions back from the client.
+  Questions take_back();
   void send(json::object params);
+  /// Until the client comes back.
+  void keep_answer(Result<json::object> answer);
   /// What the server has answered: delivers it, or begins a task.
   void take(Result<json::object> answer);
   /// From now on `call_` is the task's. Returns false if there can be none; then it is over.
@@ -89,14 +99,18 @@ class ForwardedCall final : public UpstreamCall,
   ParkedCalls* parked_;
   std::shared_ptr<PendingRequest> call_;  // null between rounds, and at the end
   const Revision* revision_ = nullptr;    // of the client, once there is a call
+  std::function<void()> failed_;          // or empty
   std::weak_ptr<Session> client_session_;
   bool has_session_ = false;
-  json::object params_;       // as long as they may have to be sent
-  bool wants_task_ = false;   // the server may make a task of it
-  std::string task_;          // the server's; empty: it has made none
-  std::uint64_t number_ = 0;  // of the request to the server; 0: it is not sent
-  std::map<std::uint64_t, Question> questions_;
-  std::set<std::string, std::less<>> keys_;  // of the server, so far
+  MemoryHold memory_;                        // of params, which the session may send again
+  MemoryHold asked_memory_;                  // of the questions that are open between rounds
+  MemoryHold answer_memory_;                 // of answer_; has the client's share between rounds
+  json::object params_;                      // as long as they may have to be sent
+  bool wants_task_ = false;                  // the server may make a task of it
+  std::string task_;                         // the server's; empty: it has made none
+  std::uint64_t number_ = 0;                 // of the request to the server; 0: it is not sent
+  Questions questions_;                      // open ones
+  std::set<std::string, std::less<>> keys_;  // towards the client, so far
   bool asks_later_ = false;
   bool is_asking_ = false;
   bool is_given_up_ = false;

@@ -18,6 +18,10 @@ class Gathering::Question final : public UpstreamCall {
       : owner_(std::move(owner)), index_(index) {}
   void on_progress(const json::object& /*params*/) override {}
   void on_notification(std::string_view /*method*/, const json::object& /*params*/) override {}
+  [[nodiscard]] bool hears(std::string_view /*method*/,
+                           const json::object& /*params*/) const override {
+    return false;
+  }
   [[nodiscard]] bool can_ask() const override { return false; }
   void on_question(ServerQuestion question) override {
     question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
@@ -48,6 +52,7 @@ void Gathering::list(const Params& params) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].params = params(i);
     parts_[i].is_absent = !parts_[i].params;
+    goes_on_ = goes_on_ || (parts_[i].params && parts_[i].params->contains("cursor"));
   }
   start();
 }
@@ -93,13 +98,14 @@ void Gathering::on_open(std::size_t index, const Result<void>& outcome) {
   if (describes_) return answered(index, json::object(about, json::storage_ptr()));
   const json::object* const capabilities = object_at(about, "capabilities");
   if (capabilities == nullptr || !capabilities->contains(capability_of(method_))) {
+    if (goes_on_) {
+      return answered(index, fail(kInvalidParams, "it does not have the list any more"));
+    }
     parts_[index].is_absent = true;
     return proceed();
   }
-  parts_[index].number = session.begin(
-      method_,
-      params_for(*session.server().revision, std::move(*parts_[index].params), std::nullopt),
-      std::make_shared<Question>(weak_from_this(), index));
+  parts_[index].number = session.begin(method_, std::move(*parts_[index].params),
+                                       std::make_shared<Question>(weak_from_this(), index));
 }
 
 void Gathering::answered(std::size_t index, Result<json::object> answer) {
@@ -124,35 +130,47 @@ void Gathering::proceed() {
   if (is_complete || (is_late_ && has_some)) finish();
 }
 
+std::string_view Gathering::why_missing(const Part& part) {
+  return part.answer ? std::string_view(part.answer->error().message) : "it takes too long";
+}
+
 /// Says that a server is not part of the answer.
 void Gathering::left_out(std::size_t index) {
-  const Part& part = parts_[index];
   const UpstreamOptions& server = client_->part(index).upstream().options();
   log_warning("a server behind the proxy is left out of an answer",
               {{"server", std::string_view(server.label)},
                {"method", std::string_view(method_)},
-               {"why", part.answer ? std::string_view(part.answer->error().message)
-                                   : std::string_view("it takes too long")}});
+               {"why", why_missing(parts_[index])}});
 }
 
 void Gathering::finish() {
   const auto keep = std::exchange(self_, nullptr);
   std::vector<PartAnswer> answers;
   std::optional<Error> first;
+  bool has_some = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
     if (part.number != 0) client_->part(i).cancel(part.number);
+    if (part.is_absent) continue;
+    const UpstreamOptions& server = client_->part(i).upstream().options();
+    PartAnswer& own = answers.emplace_back(PartAnswer{.prefix = server.prefix, .answer = {}});
     if (part.answer && part.answer->has_value()) {
-      answers.push_back(
-          {client_->part(i).upstream().options().prefix, std::move(part.answer->value())});
-    } else if (!part.is_absent) {
+      own.answer = std::move(part.answer->value());
+      has_some = true;
+    } else if (goes_on_) {
+      first =
+          Error{kInvalidParams,
+                "Invalid params: the server " + server.label + " does not go on with its list (" +
+                    std::string(why_missing(part)) + "); begin again without a cursor",
+                {}};
+    } else {
       if (parts_.size() > 1) left_out(i);
       if (part.answer && !first) first = part.answer->error();
     }
   }
   const auto call = std::exchange(call_, nullptr);
   call->set_producer(nullptr);
-  if (answers.empty() && first) return call->fail(*first);
+  if (first && (goes_on_ || !has_some)) return call->fail(*first);
   call->answer_with_result(to_json(merge_(std::move(answers))));
 }
 

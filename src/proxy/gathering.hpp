@@ -15,12 +15,13 @@
 namespace sluice {
 
 /// Asks several servers the same for one request of a client, and puts together what they answer. A
-/// server that cannot be reached, answers with an error or takes too long is left out. Keeps itself
-/// alive until the request is over. Belongs to its loop.
+/// server that cannot be reached, answers with an error or takes too long is left out, unless it is
+/// asked for the rest of a list: then the request fails with -32602, because a list that only looks
+/// complete is worse. Keeps itself alive until the request is over. Belongs to its loop.
 class Gathering final : public StreamProducer, public std::enable_shared_from_this<Gathering> {
  public:
-  /// Answers `call` with what `merge` makes of the answers, in the order of the servers. If there
-  /// is none, with the first error.
+  /// Answers `call` with what `merge` makes of the answers, in the order of the servers. That of a
+  /// server that is left out is empty. If there is none, with the first error.
   using Merge = std::function<json::object(std::vector<PartAnswer>)>;
   Gathering(std::shared_ptr<ProxyClient> client, std::shared_ptr<PendingRequest> call,
             std::string method, Merge merge);
@@ -55,6 +56,7 @@ class Gathering final : public StreamProducer, public std::enable_shared_from_th
   void on_open(std::size_t index, const Result<void>& outcome);
   void answered(std::size_t index, Result<json::object> answer);
   void left_out(std::size_t index);
+  static std::string_view why_missing(const Part& part);
   void proceed();
   void finish();
 
@@ -63,6 +65,7 @@ class Gathering final : public StreamProducer, public std::enable_shared_from_th
   std::string method_;
   Merge merge_;
   bool describes_ = false;
+  bool goes_on_ = false;  // the servers are asked with cursors
   std::vector<Part> parts_;
   bool is_late_ = false;
   Executor::TimerId timer_ = 0;

@@ -85,14 +85,15 @@ json::object merge_pages(std::string_view method, std::vector<PartAnswer> pages)
   return merged;
 }
 
-Result<std::map<std::string, std::string>> cursors_in(std::string_view cursor) {
+Result<std::map<std::string, std::string>> cursors_in(
+    std::string_view cursor, const std::function<bool(std::string_view prefix)>& is_known) {
   std::map<std::string, std::string> cursors;
   const auto text = decode_base64url(cursor);
   const Result<json::value> value = parse_json(text.value_or(""));
   const json::object* const members = value ? value->if_object() : nullptr;
   if (members != nullptr) {
     for (const auto& [prefix, each] : *members) {
-      if (each.is_string()) cursors.emplace(prefix, each.get_string());
+      if (each.is_string() && is_known(prefix)) cursors.emplace(prefix, each.get_string());
     }
   }
   if (cursors.empty()) {

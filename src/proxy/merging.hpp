@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,10 +27,13 @@ std::string_view list_of(std::string_view method);
 std::string_view capability_of(std::string_view method);
 
 /// One page of a list: the entries of all pages, whose names must have their prefixes. Its cursor
-/// has those of the servers that have more.
+/// has those of the servers that have more. An empty one is missing, so that the merged page is
+/// neither fresh nor public.
 json::object merge_pages(std::string_view method, std::vector<PartAnswer> pages);
-/// The cursors by the prefixes of their servers. Error: -32602 for a cursor of no merged page.
-Result<std::map<std::string, std::string>> cursors_in(std::string_view cursor);
+/// The cursors by the prefixes of their servers, as far as there is such a server. Error: -32602
+/// for a cursor of no merged page of these servers.
+Result<std::map<std::string, std::string>> cursors_in(
+    std::string_view cursor, const std::function<bool(std::string_view prefix)>& is_known);
 
 /// The descriptions of servers (results of `initialize` or `server/discover`) as one, with the
 /// capabilities of all, and with the instructions of each under its prefix.

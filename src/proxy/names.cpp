@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "json/members.hpp"
 
 namespace sluice {
@@ -12,9 +13,6 @@ constexpr char kNameSign = '_';
 constexpr char kUriSign = '+';
 constexpr std::string_view kUi = "ui://";
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 bool is_prefix_character(char c) {
   return is_letter(c) || (c >= '0' && c <= '9') || c == '-';
 }
@@ -87,8 +85,7 @@ std::string prefixed_name(std::string_view prefix, std::string_view name) {
 std::string prefixed_uri(std::string_view prefix, std::string_view uri) {
   if (prefix.empty()) return std::string(uri);
   const std::string_view scheme = uri.starts_with(kUi) ? kUi : std::string_view();
-  return std::string(scheme) + std::string(prefix) + kUriSign +
-         std::string(uri.substr(scheme.size()));
+  return std::string(scheme) + to_lower(prefix) + kUriSign + std::string(uri.substr(scheme.size()));
 }
 
 std::optional<OwnName> split_prefixed_name(std::string_view name) {

@@ -11,9 +11,11 @@ namespace sluice {
 // How the features of several servers are told apart behind one proxy. Each server has a prefix. A
 // tool or a prompt `search` of the server `docs` becomes `docs_search`; a resource at `file:///a`
 // becomes `docs+file:///a`, whose scheme is still a valid one (RFC 3986, section 3.1). A `ui:` URI
-// keeps its scheme, by which hosts know it: `ui://docs+chart`. A prefix has neither `_` nor `+`, so
-// a name says by itself which server it belongs to, whatever servers are added. With an empty
-// prefix everything stays as it is.
+// keeps its scheme, by which hosts know it: `ui://docs+chart`. In a URI the prefix is in lower
+// case, and is known in any, because clients may write schemes and hosts as they like: so the
+// prefixes of servers must differ in more than case. A prefix has neither `_` nor `+`, so a name
+// says by itself which server it belongs to, whatever servers are added. With an empty prefix
+// everything stays as it is.
 
 /// The longest prefix.
 inline constexpr std::size_t kMaxPrefix = 32;
@@ -32,7 +34,7 @@ struct OwnName {
   std::string prefix;
   std::string name;
 };
-/// Nothing if there is no prefix in it.
+/// Nothing if there is no prefix in it. The prefix of a URI is as it was written.
 std::optional<OwnName> split_prefixed_name(std::string_view name);
 std::optional<OwnName> split_prefixed_uri(std::string_view uri);
 

@@ -42,6 +42,8 @@ TEST(NamesTest, AUriKeepsAValidSchemeAndUiItsOwn) {
   }
   EXPECT_EQ(prefixed_uri("docs", "file:///a"), "docs+file:///a");
   EXPECT_EQ(prefixed_uri("docs", "ui://chart"), "ui://docs+chart");
+  EXPECT_EQ(prefixed_uri("Docs", "file:///A"), "docs+file:///A") << "RFC 3986, section 3.1";
+  EXPECT_EQ(prefixed_uri("Docs", "ui://Chart"), "ui://docs+Chart");
   EXPECT_FALSE(split_prefixed_uri("file:///a+b"));
   EXPECT_FALSE(split_prefixed_uri("ui://chart"));
 }

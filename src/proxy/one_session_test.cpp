@@ -24,10 +24,10 @@ using ::testing::SizeIs;
 
 using Kind = FakeClient::Kind;
 
-/// All clients have one session with a server of either era.
-class OneSessionTest : public ::testing::TestWithParam<bool> {
+/// All clients have one session with a server.
+class OneSession : public ::testing::Test {
  protected:
-  OneSessionTest() {
+  explicit OneSession(bool is_modern) : server("behind", is_modern) {
     server.on_message = [this](FakeLink& link, const json::object& message) {
       if (text_at(message, "method") != "tools/call") {
         const bool is_open = text_at(message, "method") == "subscriptions/listen";
@@ -57,11 +57,41 @@ class OneSessionTest : public ::testing::TestWithParam<bool> {
     proxy.run();
   }
 
-  FakeServer server{"behind", GetParam()};
+  FakeServer server;
   int idle = 0;
   FakeProxy proxy{{server.upstream()},
                   {.has_one_session = true, .idle = {.after = 1min, .run = [this] { ++idle; }}}};
   std::map<std::string, json::object> calls;  // by their tools, unanswered
+};
+
+/// With a server of either era.
+class OneSessionTest : public OneSession, public ::testing::WithParamInterface<bool> {
+ protected:
+  OneSessionTest() : OneSession(GetParam()) {}
+};
+
+/// With a server that asks by requests of its own.
+class OneLegacySessionTest : public OneSession {
+ protected:
+  OneLegacySessionTest() : OneSession(false) {}
+};
+
+/// With a server whose questions are rounds of the call.
+class OneModernSessionTest : public OneSession {
+ protected:
+  OneModernSessionTest() : OneSession(true) {}
+  /// Answers a call with a question.
+  void ask(const std::string& tool) {
+    const json::object question{
+        {"method", "elicitation/create"},
+        {"params",
+         {{"message", "Who?"},
+          {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}}}}};
+    server.answer(link(), calls.at(tool),
+                  {{"resultType", "input_required"}, {"inputRequests", {{"who", question}}}});
+    calls.erase(tool);
+    proxy.run();
+  }
 };
 
 TEST_P(OneSessionTest, ClientsOfAllKindsShareIt) {
@@ -173,8 +203,7 @@ TEST_P(OneSessionTest, EachClientHearsTheLogAtItsLevel) {
   EXPECT_EQ(heard[0]->at("params").at("data"), "error");
 }
 
-TEST_P(OneSessionTest, AQuestionGoesOnlyToAClientThatCanBeAsked) {
-  if (server.modern) return;  // whose questions are rounds of the call
+TEST_F(OneLegacySessionTest, AQuestionGoesOnlyToAClientThatCanBeAsked) {
   const json::object question{{"message", "Who?"},
                               {"requestedSchema", {{"type", "object"}, {"properties", {}}}}};
   const auto ask = [&](const char* id) {
@@ -198,8 +227,44 @@ TEST_P(OneSessionTest, AQuestionGoesOnlyToAClientThatCanBeAsked) {
   EXPECT_THAT(able->heard_of("elicitation/create"), SizeIs(1));
 }
 
-TEST_P(OneSessionTest, AQuestionOfAClientThatGoesIsRefused) {
-  if (server.modern) return;
+TEST_F(OneModernSessionTest, AQuestionGoesOnlyToTheClientOfItsCall) {
+  const json::object able{{"elicitation", json::object()}};
+  const auto asked = session_client(able);
+  const auto other = session_client(able);
+  const auto unable = session_client();
+  const auto id = asked->request("tools/call", {{"name", "tool"}});
+  const auto refused = unable->request("tools/call", {{"name", "another"}});
+  proxy.run();
+  ask("tool");
+  ask("another");
+  const auto questions = asked->heard_of("elicitation/create");
+  ASSERT_THAT(questions, SizeIs(1));
+  EXPECT_THAT(other->heard_of("elicitation/create"), IsEmpty());
+  EXPECT_THAT(unable->heard_of("elicitation/create"), IsEmpty());
+  EXPECT_THAT(unable->result_of(refused), HasSubstr("needs a client that declares the capability"));
+  EXPECT_FALSE(calls.contains("another"));
+
+  asked->send({{"jsonrpc", "2.0"},
+               {"id", questions[0]->at("id")},
+               {"result", {{"action", "accept"}, {"content", {{"name", "Ada"}}}}}});
+  proxy.run();
+  EXPECT_THAT(to_json(calls.at("tool")), HasSubstr(R"("who":{"action":"accept")"));
+  answer("tool");
+  EXPECT_THAT(asked->result_of(id), HasSubstr(R"("text":"tool")"));
+}
+
+TEST_F(OneModernSessionTest, NoRoundFollowsTheQuestionOfAClientThatGoes) {
+  auto asked = session_client({{"elicitation", json::object()}});
+  asked->request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  ask("tool");
+  ASSERT_THAT(asked->heard_of("elicitation/create"), SizeIs(1));
+  asked.reset();
+  proxy.run();
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(OneLegacySessionTest, AQuestionOfAClientThatGoesIsRefused) {
   auto asked = session_client({{"sampling", json::object()}});
   server.post(link(), {{"jsonrpc", "2.0"},
                        {"id", "q"},

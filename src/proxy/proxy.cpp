@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "core/version.hpp"
 #include "json/members.hpp"
-#include "protocol/client_capabilities.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/server_info.hpp"
 #include "proxy/forwarded_call.hpp"
@@ -23,8 +23,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kClientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-
 /// Methods of one era only.
 constexpr std::array<std::string_view, 4> kLegacyMethods = {
     "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"};
@@ -35,37 +33,29 @@ bool has_method(const Revision& revision, std::string_view method) {
          std::ranges::find(kLegacyMethods, method) == kLegacyMethods.end();
 }
 
-/// What a session or a connection keeps.
-struct Slot {
+/// What a session keeps.
+struct SessionSlot {
   std::shared_ptr<ProxyClient> client;
 };
 
+/// What a connection keeps: the requests of one may come from several clients.
+struct ConnectionSlot {
+  std::vector<std::shared_ptr<ProxyClient>> clients;
+};
+
+template <typename Slot>
 Slot& slot_in(SessionStorage& storage) {
   static const char kType = 0;
   return *std::static_pointer_cast<Slot>(
       storage.value(&kType, []() -> std::shared_ptr<void> { return std::make_shared<Slot>(); }));
 }
 
-ClientIdentity identity_of(const json::object* info, const json::object* capabilities) {
-  ClientIdentity identity{.info = {.name = "sluice proxy", .version = std::string(kVersion)}};
-  if (info != nullptr) identity.info = decode_client_info(*info);
-  if (capabilities != nullptr) identity.capabilities = without_tasks(*capabilities);
-  return identity;
-}
-
-/// Of a request that says who sends it.
-ClientIdentity identity_in(const json::object& params) {
-  const json::object* const meta = object_at(params, "_meta");
-  if (meta == nullptr) return identity_of(nullptr, nullptr);
-  return identity_of(object_at(*meta, kClientInfoKey), object_at(*meta, kClientCapabilitiesKey));
-}
-
 /// Who all clients together are.
 ClientIdentity shared_identity() {
-  ClientIdentity identity = identity_of(nullptr, nullptr);
-  identity.capabilities = {{"elicitation", {{"form", json::object()}, {"url", json::object()}}},
-                           {"sampling", json::object()}};
-  return identity;
+  const json::object capabilities{
+      {"elicitation", {{"form", json::object()}, {"url", json::object()}}},
+      {"sampling", json::object()}};
+  return identity_of(nullptr, &capabilities).value();
 }
 
 /// The proxy's own description.
@@ -122,6 +112,7 @@ std::unexpected<Error> unknown(std::string_view method, const json::object& para
 Proxy::Proxy(ProxyOptions options)
     : shares_principals_(options.shares_principals),
       has_one_session_(options.has_one_session),
+      programs_(std::make_shared<ClientQuota>(options.programs_per_client)),
       idle_(std::move(options.idle)) {
   for (UpstreamOptions& each : options.upstreams) {
     upstreams_.push_back(std::make_shared<Upstream>(std::move(each)));
@@ -135,10 +126,10 @@ Proxy::~Proxy() = default;
 void Proxy::begin_on(Executor& loop) {
   if (loop_ != nullptr) return;
   loop_ = &loop;
-  parked_.emplace(loop);
   pool_ = std::make_shared<ClientPool>(
       loop, [this](const ClientIdentity& identity) { return make_client(identity); },
       shares_principals_);
+  parked_.emplace(loop, pool_);
   if (!has_one_session_) return;
   shared_ = std::make_shared<SharedClient>(loop, make_client(shared_identity(), true), idle_);
 }
@@ -160,21 +151,36 @@ std::shared_ptr<ProxyClient> Proxy::new_client(ClientIdentity identity) {
 Result<std::shared_ptr<ProxyClient>> Proxy::client_of(const std::shared_ptr<Session>& session,
                                                       const json::object& params,
                                                       PendingRequest& call) {
+  auto client = uncharged_client_of(session, params, call);
+  // What all clients share is nobody's.
+  if (client && !has_one_session_) (*client)->charge_to(programs_, call.principal().id);
+  return client;
+}
+
+Result<std::shared_ptr<ProxyClient>> Proxy::uncharged_client_of(
+    const std::shared_ptr<Session>& session, const json::object& params, PendingRequest& call) {
   if (session != nullptr) {
-    std::shared_ptr<ProxyClient>& client = slot_in(session->storage()).client;
-    if (client == nullptr) client = new_client(identity_of(nullptr, nullptr));
+    std::shared_ptr<ProxyClient>& client = slot_in<SessionSlot>(session->storage()).client;
+    if (client == nullptr) client = new_client(identity_of(nullptr, nullptr).value());
     return client;
   }
-  ClientIdentity identity = identity_in(params);
+  Result<ClientIdentity> identity = identity_in(params);
+  if (!identity) return std::unexpected(std::move(identity.error()));
   const auto& sender = call.context().sender;
   if (sender == nullptr || sender->storage == nullptr) {
     if (has_one_session_) return shared_->join();
-    return pool_->take(call.principal(), identity);
+    return pool_->take(call.principal(), *identity);
   }
-  std::shared_ptr<ProxyClient>& client = slot_in(*sender->storage).client;
-  const bool is_another = !has_one_session_ && client != nullptr && client->identity() != identity;
-  if (client == nullptr || is_another) client = new_client(std::move(identity));
-  return client;
+  auto& clients = slot_in<ConnectionSlot>(*sender->storage).clients;
+  const auto found = std::ranges::find_if(
+      clients, [&](const auto& each) { return has_one_session_ || each->identity() == *identity; });
+  if (found != clients.end()) return *found;
+  if (clients.size() == kMaxClientsOfConnection) {
+    return fail(kBusy, "The requests of this connection have named " +
+                           std::to_string(kMaxClientsOfConnection) +
+                           " clients or capabilities; open another connection for more");
+  }
+  return clients.emplace_back(new_client(*std::move(identity)));
 }
 
 void Proxy::open(Executor& loop, std::function<void(Result<json::object>)> done) {
@@ -221,18 +227,16 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
     return fail(kMethodNotFound, "Method not found: " + method);
   }
   if (revision.era == Era::modern && message.params.contains("requestState")) {
-    const auto parked = parked_->take(ForwardedCall::key_of(*call));
-    if (parked == nullptr) {
-      return fail(kInvalidParams,
-                  "Invalid params: the call that requestState belongs to is not open any more; "
-                  "make it again without");
-    }
-    parked->resume(call);
+    const auto parked = parked_->take(*call);
+    if (!parked) return std::unexpected(parked.error());
+    (*parked)->resume(call);
     return {};
   }
   if (method == "initialize" && message.session != nullptr) {
-    slot_in(message.session->storage()).client = new_client(identity_of(
-        object_at(message.params, "clientInfo"), object_at(message.params, "capabilities")));
+    Result<ClientIdentity> identity = identity_of(object_at(message.params, "clientInfo"),
+                                                  object_at(message.params, "capabilities"));
+    if (!identity) return std::unexpected(std::move(identity.error()));
+    slot_in<SessionSlot>(message.session->storage()).client = new_client(*std::move(identity));
   }
   auto taken = client_of(message.session, message.params, *call);
   if (!taken) return std::unexpected(std::move(taken.error()));
@@ -245,9 +249,9 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   if (upstreams_.size() > 1 && !list_of(method).empty()) {
     return list(message, std::move(client), call);
   }
-  json::object params(message.params, json::storage_ptr());
-  const Result<std::size_t> index = route(method, params, revision);
-  if (!index) return std::unexpected(index.error());
+  json::object params = forwarded_params(message.params);
+  const std::optional<std::size_t> index = route(method, params);
+  if (!index) return unknown(method, message.params, revision);
   if (method == "tools/call" && message.headers != nullptr) {
     Result<void> agrees = upstreams_[*index]->check(params, *message.headers);
     if (!agrees) return agrees;
@@ -260,14 +264,16 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   return {};
 }
 
-Result<std::size_t> Proxy::route(std::string_view method, json::object& params,
-                                 const Revision& revision) const {
+std::optional<std::size_t> Proxy::route(std::string_view method, json::object& params) const {
   if (upstreams_.size() == 1) return 0;
   const std::string prefix = take_prefix(method, params);
+  const bool is_name = method == "tools/call" || method == "prompts/get";
   for (std::size_t i = 0; i < upstreams_.size(); ++i) {
-    if (!prefix.empty() && upstreams_[i]->options().prefix == prefix) return i;
+    const std::string& own = upstreams_[i]->options().prefix;
+    const bool is_own = own == prefix || (!is_name && to_lower(own) == to_lower(prefix));
+    if (!prefix.empty() && is_own) return i;
   }
-  return unknown(method, params, revision);
+  return std::nullopt;
 }
 
 void Proxy::describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
@@ -292,13 +298,18 @@ Result<void> Proxy::list(const ForwardedMessage& message, std::shared_ptr<ProxyC
                          const std::shared_ptr<PendingRequest>& call) {
   std::optional<std::map<std::string, std::string>> cursors;
   if (const json::value* const cursor = message.params.if_contains("cursor")) {
-    auto read = cursors_in(cursor->is_string() ? std::string_view(cursor->get_string()) : "");
+    const auto is_known = [this](std::string_view prefix) {
+      return std::ranges::any_of(
+          upstreams_, [&](const auto& each) { return each->options().prefix == prefix; });
+    };
+    auto read =
+        cursors_in(cursor->is_string() ? std::string_view(cursor->get_string()) : "", is_known);
     if (!read) return std::unexpected(std::move(read.error()));
     cursors = *std::move(read);
   }
   const std::string method(message.method);
   const auto params = [&](std::size_t index) -> std::optional<json::object> {
-    json::object own(message.params, json::storage_ptr());
+    json::object own = forwarded_params(message.params);
     if (!cursors) return own;
     const auto found = cursors->find(upstreams_[index]->options().prefix);
     if (found == cursors->end()) return std::nullopt;
@@ -343,29 +354,38 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
   }
   if (Result<void> kept = message.session->subscribe(shown, call->memory()); !kept) return kept;
   UpstreamSession& part = client->part(index);
-  part.when_open([client = std::move(client), index, uri, params = std::move(params), call,
+  part.when_open([client = std::move(client), index, uri, shown, params = std::move(params), call,
                   session = message.session, &parked = *parked_](const Result<void>& outcome) {
     if (call->over()) return;
-    if (!outcome) return call->fail(outcome.error());
+    if (!outcome) {
+      session->unsubscribe(shown);
+      return call->fail(outcome.error());
+    }
     const bool is_legacy = client->part(index).server().revision->era == Era::legacy;
     if (is_legacy) client->part(index).feed().adopt(uri);
     client->want();
     if (!is_legacy) return answer(*call, {});
     // The server says whether there is such a resource.
-    std::make_shared<ForwardedCall>(client, index, "resources/subscribe", parked)
-        ->start(params, call, session);
+    const auto asking =
+        std::make_shared<ForwardedCall>(client, index, "resources/subscribe", parked);
+    asking->on_failure([client, index, uri, shown, weak = std::weak_ptr(session)] {
+      client->part(index).feed().disown(uri);
+      if (const auto still = weak.lock()) still->unsubscribe(shown);
+      client->want();
+    });
+    asking->start(params, call, session);
   });
   return {};
 }
 
-std::shared_ptr<void> Proxy::listen(const SubscriptionFilter& filter,
-                                    const std::shared_ptr<PendingRequest>& call,
-                                    std::weak_ptr<ChangeListener> listener) {
+Result<std::shared_ptr<void>> Proxy::listen(const SubscriptionFilter& filter,
+                                            const std::shared_ptr<PendingRequest>& call,
+                                            std::weak_ptr<ChangeListener> listener) {
   const bool hears = filter.tools || filter.prompts || filter.resources || !filter.uris.empty();
   if (is_closed_ || !hears || call->params() == nullptr) return nullptr;
   begin_on(call->executor());
   auto client = client_of(nullptr, *call->params(), *call);
-  if (!client) return nullptr;
+  if (!client) return std::unexpected(std::move(client.error()));
   // The client is lent as long as it hears of changes.
   struct Source {
     std::shared_ptr<ProxyClient> client;
@@ -380,7 +400,7 @@ void Proxy::notify(const ForwardedMessage& message) {
   static constexpr std::array<std::string_view, 2> kOwn = {"notifications/initialized",
                                                            "notifications/progress"};
   const bool is_own = std::ranges::find(kOwn, message.method) != kOwn.end();
-  const auto client = slot_in(message.session->storage()).client;
+  const auto client = slot_in<SessionSlot>(message.session->storage()).client;
   if (client == nullptr || is_own) return;
   for (std::size_t i = 0; i < client->size(); ++i) {
     UpstreamSession& part = client->part(i);

@@ -21,6 +21,10 @@ struct ProxyOptions {
   std::vector<UpstreamOptions> upstreams = {};
   /// Whether callers of one principal are one client even if the principal is not isolated.
   bool shares_principals = false;
+  /// The most programs that run for one client at a time, as a ClientQuota counts clients.
+  /// Programs that all clients share are not counted.
+  std::size_t programs_per_client = kProgramsPerClient;
+  static constexpr std::size_t kProgramsPerClient = 128;
   /// Whether all clients share one session with each server, which stays open when they go. The
   /// servers are told that they may ask for elicitation and for sampling; a question that the
   /// client of the call has not declared is refused.
@@ -44,18 +48,22 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
 
   Result<void> forward(const ForwardedMessage& message,
                        const std::shared_ptr<PendingRequest>& call) override;
-  std::shared_ptr<void> listen(const SubscriptionFilter& filter,
-                               const std::shared_ptr<PendingRequest>& call,
-                               std::weak_ptr<ChangeListener> listener) override;
+  Result<std::shared_ptr<void>> listen(const SubscriptionFilter& filter,
+                                       const std::shared_ptr<PendingRequest>& call,
+                                       std::weak_ptr<ChangeListener> listener) override;
   void notify(const ForwardedMessage& message) override;
 
   /// With one session: opens it now, on `loop`, rather than for the first request. `done` is called
-  /// once, later, with what the first server says about itself, or with why it cannot be opened, as
-  /// an answer to a client; never if close() comes first.
+  /// once, later: with what the first server says about itself, or with the error that a client
+  /// would get. It is not called if close() comes first.
   void open(Executor& loop, std::function<void(Result<json::object>)> done);
   /// Ends all sessions with the servers in their orderly way; call on the loop. `done` is called
   /// once, now or within seconds. Refuses whatever follows.
   void close(std::function<void()> done);
+
+  /// How many different clients the requests of a connection without a session may name. Each has
+  /// its own sessions with the servers as long as the connection lasts; further ones are kBusy.
+  static constexpr std::size_t kMaxClientsOfConnection = 8;
 
  private:
   void begin_on(Executor& loop);
@@ -64,6 +72,9 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
   std::shared_ptr<ProxyClient> new_client(ClientIdentity identity);
   Result<std::shared_ptr<ProxyClient>> client_of(const std::shared_ptr<Session>& session,
                                                  const json::object& params, PendingRequest& call);
+  Result<std::shared_ptr<ProxyClient>> uncharged_client_of(const std::shared_ptr<Session>& session,
+                                                           const json::object& params,
+                                                           PendingRequest& call);
   void describe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
                 const std::shared_ptr<PendingRequest>& call);
   Result<void> list(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
@@ -73,16 +84,18 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
   Result<void> subscribe(const ForwardedMessage& message, std::shared_ptr<ProxyClient> client,
                          std::size_t index, json::object params,
                          const std::shared_ptr<PendingRequest>& call);
-  /// The index of the server that `params` name, whose prefix is taken out.
-  Result<std::size_t> route(std::string_view method, json::object& params,
-                            const Revision& revision) const;
+  /// The index of the server that `params` name, whose prefix is taken out; nothing if there is
+  /// none.
+  [[nodiscard]] std::optional<std::size_t> route(std::string_view method,
+                                                 json::object& params) const;
 
   std::vector<std::shared_ptr<Upstream>> upstreams_;
   const bool shares_principals_;
   const bool has_one_session_;
+  const std::shared_ptr<ClientQuota> programs_;
   IdleEnd idle_;
   Executor* loop_ = nullptr;           // null before the first request, as is the pool
-  std::optional<ParkedCalls> parked_;  // set with it
+  std::optional<ParkedCalls> parked_;  // set with them
   std::vector<std::weak_ptr<ProxyClient>> clients_;  // some may be gone
   std::size_t sweep_at_ = 64;  // the number of them at which those are dropped
   std::shared_ptr<ClientPool> pool_;

@@ -6,12 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "proxy/names.hpp"
 #include "proxy/translation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls/session_questions.hpp"
 
 namespace sluice {
 namespace {
@@ -24,11 +26,26 @@ constexpr auto kKindsOfLists = {Change::Kind::tools, Change::Kind::prompts,
 /// What one server says, and the session with it.
 struct ProxyClient::Part final : UpstreamListener {
   using Answer = UniqueFunction<void(Result<json::object>)>;
-  /// What a client was asked, and by which id.
+  /// What a client was asked.
   struct Asked {
     std::weak_ptr<Session> session;
-    RequestId id;
     std::shared_ptr<Answer> answer;
+    std::shared_ptr<SessionQuestions> question;
+  };
+  /// Asks outside of calls.
+  class Asker final : public SessionAsker {
+   public:
+    Asker(Part& part, std::weak_ptr<Session> session, std::uint64_t number)
+        : part_(&part), session_(std::move(session)), number_(number) {}
+    void send(std::string_view message) override {
+      if (const auto to = session_.lock()) part_->client->say(to, {}, std::string(message));
+    }
+    void forget(const SessionQuestions& /*questions*/) override { part_->asked.erase(number_); }
+
+   private:
+    Part* part_;
+    std::weak_ptr<Session> session_;
+    std::uint64_t number_;
   };
 
   Part(ProxyClient& owner, const std::shared_ptr<Upstream>& upstream)
@@ -41,7 +58,7 @@ struct ProxyClient::Part final : UpstreamListener {
   [[nodiscard]] std::optional<std::string> own_uri(const std::string& uri) const {
     if (prefix.empty()) return uri;
     auto own = split_prefixed_uri(uri);
-    if (!own || own->prefix != prefix) return std::nullopt;
+    if (!own || to_lower(own->prefix) != to_lower(prefix)) return std::nullopt;
     return std::move(own->name);
   }
   void on_change(const Change& change) override {
@@ -74,41 +91,31 @@ struct ProxyClient::Part final : UpstreamListener {
   bool on_question(ServerQuestion& question) override {
     const auto to = asked_session(question);
     if (to == nullptr) return false;
+    const std::uint64_t number = question.number;
     auto answer = std::make_shared<Answer>(std::move(question.answer));
-    const Result<RequestId> id = to->expect_response(
-        *client->loop_,
-        [answer, number = question.number, alive = std::weak_ptr(asked)](Result<json::value> said) {
-          if (const auto still = alive.lock()) still->erase(number);
+    json::object params = question_for(to->revision(), question.method, std::move(question.params));
+    auto asking = std::make_shared<SessionQuestions>(
+        std::make_unique<Asker>(*this, to, number), *client->loop_, to,
+        std::vector<InputRequest>{
+            {.key = {}, .method = std::move(question.method), .params = std::move(params)}},
+        [answer](Result<std::vector<json::value>> said) {
           if (!said) return (*answer)(std::unexpected(std::move(said.error())));
-          if (!said->is_object()) return (*answer)(json::object());
-          (*answer)(json::object(said->get_object(), json::storage_ptr()));
+          (*answer)(json::object(said->front().as_object(), json::storage_ptr()));
         });
-    if (!id) {
-      (*answer)(std::unexpected(id.error()));
-      return true;
+    asked.emplace(number, Asked{to, answer, asking});
+    if (const Result<void> sent = asking->send(); !sent) {
+      asked.erase(number);
+      (*answer)(std::unexpected(sent.error()));
     }
-    asked->emplace(question.number, Asked{to, *id, answer});
-    std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
-    append_json_string(message, question.method);
-    message.append(R"(,"params":)").append(to_json(question.params)).append("}");
-    client->say(to, {}, std::move(message));
     return true;
   }
   void on_withdrawn(std::uint64_t question) override {
-    const auto found = asked->find(question);
-    if (found == asked->end()) return;
-    const Asked withdrawn = std::move(found->second);
-    asked->erase(found);
-    const auto from = withdrawn.session.lock();
-    if (from == nullptr) return;
-    from->forget_response(withdrawn.id);
-    client->say(from, {},
-                R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-                    withdrawn.id + "}}");
+    const auto found = asked.find(question);
+    if (found != asked.end()) found->second.question->withdraw();
   }
   void forget_asked() {
     std::vector<std::shared_ptr<Answer>> unanswered;
-    std::erase_if(*asked, [&unanswered](const auto& each) {
+    std::erase_if(asked, [&unanswered](const auto& each) {
       if (!each.second.session.expired()) return false;
       unanswered.push_back(each.second.answer);
       return true;
@@ -122,17 +129,14 @@ struct ProxyClient::Part final : UpstreamListener {
 
   ProxyClient* client;
   std::string prefix;
-  /// The questions that clients were asked outside of calls.
-  using AllAsked = std::map<std::uint64_t, Asked>;
-  std::shared_ptr<AllAsked> asked = std::make_shared<AllAsked>();
+  /// The questions that clients were asked outside of calls, by their numbers.
+  std::map<std::uint64_t, Asked> asked;
   std::shared_ptr<UpstreamSession> session;
 };
 
 ProxyClient::ProxyClient(Executor& loop, const std::vector<std::shared_ptr<Upstream>>& upstreams,
                          ClientIdentity identity, bool is_shared)
-    : loop_(&loop),
-      identity_{std::move(identity.info), json::object(identity.capabilities, json::storage_ptr())},
-      is_shared_(is_shared) {
+    : loop_(&loop), identity_(std::move(identity)), is_shared_(is_shared) {
   for (const auto& upstream : upstreams) parts_.push_back(std::make_unique<Part>(*this, upstream));
 }
 
@@ -140,6 +144,11 @@ ProxyClient::~ProxyClient() = default;
 
 UpstreamSession& ProxyClient::part(std::size_t index) const {
   return *parts_[index]->session;
+}
+
+void ProxyClient::charge_to(const std::shared_ptr<ClientQuota>& programs,
+                            const std::string& principal) {
+  for (const auto& part : parts_) part->session->charge_to(programs, principal);
 }
 
 bool ProxyClient::has_state() const {

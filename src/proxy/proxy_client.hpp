@@ -17,9 +17,8 @@
 
 namespace sluice {
 
-/// What clients of a proxy have of its servers: sessions with these, and what the clients hear from
-/// them outside of their requests. Usually it is one client; if it is shared, several have it at a
-/// time. Belongs to its loop; owned by shared pointers.
+/// The sessions with all servers of one client, or of several if it is shared, and what those
+/// clients hear outside of their requests. Belongs to its loop; owned by shared pointers.
 class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
  public:
   ProxyClient(Executor& loop, const std::vector<std::shared_ptr<Upstream>>& upstreams,
@@ -33,6 +32,8 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   /// In the order of the servers.
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
   [[nodiscard]] UpstreamSession& part(std::size_t index) const;
+  /// Calls UpstreamSession::charge_to() of each part.
+  void charge_to(const std::shared_ptr<ClientQuota>& programs, const std::string& principal);
   /// Whether a server may keep something for this client.
   [[nodiscard]] bool has_state() const;
   /// Whether calls of a server that was reached can become tasks.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <expected>
 #include <functional>
 #include <gtest/gtest.h>
@@ -42,6 +41,7 @@ class FakeLink final : public ServerLink {
       paused.erase(id);
     }
   }
+  [[nodiscard]] bool shares_connection() const override;
   bool reopen() override { return true; }
 
   /// Sends the proxy a message now.
@@ -85,6 +85,7 @@ class FakeServer {
             .open_link = [this](Executor& executor) -> Result<std::unique_ptr<ServerLink>> {
               loop = &executor;
               if (absent) return fail(kLostConnection, "nobody listens");
+              if (failure) return std::unexpected(*failure);
               auto link = std::make_unique<FakeLink>(*this, ++opened);
               links.push_back(link.get());
               return link;
@@ -106,6 +107,7 @@ class FakeServer {
     }
     if (method == "initialize") {
       clients.push_back(to_json(message.at("params").at("clientInfo").at("name")));
+      if (!refusal.empty()) return refuse(link, message, -32000, refusal);
       return answer(link, message,
                     {{"protocolVersion", "2025-11-25"},
                      {"capabilities", capabilities},
@@ -139,6 +141,9 @@ class FakeServer {
   bool modern;
   bool absent = false;
   bool is_silent = false;
+  std::string refusal = {};      // of each initialize; empty: none is refused
+  std::optional<Error> failure;  // of opening a connection
+  bool shares_connection = false;
   json::object capabilities = {{"tools", {{"listChanged", true}}},
                                {"prompts", json::object()},
                                {"resources", {{"subscribe", true}}},
@@ -153,6 +158,9 @@ class FakeServer {
 
 inline FakeLink::~FakeLink() {
   std::erase(server_->links, this);
+}
+inline bool FakeLink::shares_connection() const {
+  return server_->shares_connection;
 }
 inline Result<void> FakeLink::send(OutgoingMessage message) {
   if (owner_ == nullptr) return {};
@@ -382,5 +390,29 @@ struct FakeProxy {
   std::shared_ptr<Proxy> proxy;
   std::unique_ptr<testing::InMemoryServer> server;
 };
+
+inline json::object text_result(std::string_view text) {
+  return {{"resultType", "complete"}, {"content", {{{"type", "text"}, {"text", text}}}}};
+}
+
+/// Answers calls with the name of the server, of the tool and the number of the connection.
+inline void answer_calls(FakeServer& server) {
+  server.on_message = [&server](FakeLink& link, const json::object& message) {
+    const std::string_view method = text_at(message, "method");
+    if (method == "tools/call") {
+      const std::string text = server.name + " " +
+                               std::string(message.at("params").at("name").as_string()) + " " +
+                               std::to_string(link.number());
+      return server.answer(link, message, text_result(text));
+    }
+    if (method == "tools/list") {
+      return server.answer(
+          link, message,
+          {{"tools", {{{"name", "tool"}, {"inputSchema", {{"type", "object"}}}, {"x-own", 1}}}}});
+    }
+    const bool is_open = method == "subscriptions/listen";
+    if (message.contains("id") && !is_open) server.answer(link, message, json::object());
+  };
+}
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ std::shared_ptr<ProxyClient> SharedClient::join() {
 
 void SharedClient::left() {
   --users_;
-  // Only then has the session of whoever left gone.
+  // In a later turn, when the session of the client that left is gone.
   loop_->post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;

@@ -11,10 +11,21 @@
 #include "protocol/negotiation.hpp"
 #include "protocol/server_info.hpp"
 #include "protocol/task.hpp"
+#include "proxy/names.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
+
+/// The client knows the resource by this URI alone.
+void add_prefix_to_data(std::string_view prefix, Error& error) {
+  Result<json::value> data = parse_json(error.data);
+  json::object* const members = data ? data->if_object() : nullptr;
+  const std::string_view uri = members == nullptr ? std::string_view() : text_at(*members, "uri");
+  if (uri.empty()) return;
+  (*members)["uri"] = prefixed_uri(prefix, uri);
+  error.data = to_json(*members);
+}
 
 /// Whether an error has this member in its data.
 bool has_in_data(const Error& error, std::string_view member) {
@@ -63,28 +74,36 @@ void drop_structured_values(std::string_view method, json::object& result) {
 
 }  // namespace
 
-json::object params_for(const Revision& revision, json::object params,
-                        std::optional<LoggingLevel> level) {
-  params.erase("inputResponses");
-  params.erase("requestState");
+json::object forwarded_params(const json::object& params) {
+  json::object out;
+  out.reserve(params.size());
+  for (const auto& [key, value] : params) {
+    const std::string_view name = key;
+    const bool is_own = name == "_meta" || name == "inputResponses" || name == "requestState";
+    if (!is_own) out.emplace(key, value);
+  }
   json::object meta;
-  if (json::value* const given = params.if_contains("_meta");
-      given != nullptr && given->is_object()) {
-    for (auto& [key, value] : given->get_object()) {
+  if (const json::object* const given = object_at(params, "_meta")) {
+    for (const auto& [key, value] : *given) {
       const std::string_view name = key;
-      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta[key] = std::move(value);
+      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta.emplace(key, value);
     }
   }
-  if (level && revision.era == Era::modern) meta[kLogLevelKey] = to_string(*level);
-  if (meta.empty()) {
-    params.erase("_meta");
-  } else {
-    params["_meta"] = std::move(meta);
-  }
+  if (!meta.empty()) out.emplace("_meta", std::move(meta));
+  return out;
+}
+
+json::object params_for(const Revision& revision, json::object params,
+                        std::optional<LoggingLevel> level) {
+  if (!level || revision.era != Era::modern) return params;
+  json::value& meta = params["_meta"];
+  if (!meta.is_object()) meta.emplace_object();
+  meta.get_object()[kLogLevelKey] = to_string(*level);
   return params;
 }
 
-Error error_for(const Revision& revision, std::string_view method, Error error) {
+Error error_for(const Revision& revision, std::string_view prefix, std::string_view method,
+                Error error) {
   const bool needs_task =
       error.code == kMissingClientCapability && error.data.contains(kTasksExtension);
   const bool lacks_resource = error.code == kResourceNotFound ||
@@ -100,6 +119,7 @@ Error error_for(const Revision& revision, std::string_view method, Error error) 
   } else if (lacks_capability) {
     error.code = revision.era == Era::modern ? kMissingClientCapability : kInvalidRequest;
   }
+  if (!prefix.empty() && method.starts_with("resources/")) add_prefix_to_data(prefix, error);
   return error;
 }
 

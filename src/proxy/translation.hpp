@@ -13,9 +13,11 @@ namespace sluice {
 // What differs between the messages of a proxy's client and those of the server behind it. All
 // other members pass unchanged, known or not.
 
-/// The params of a request for a server that speaks `revision`, without what the client's own
-/// connection needed, such as its progress token and the state of its rounds. `level`: the log
-/// messages that the client wants; a modern server reads that in each request.
+/// A copy of a request's params that outlives the message, without what the client's own connection
+/// needed, such as its progress token and the state of its rounds.
+json::object forwarded_params(const json::object& params);
+/// Those params for a server that speaks `revision`. `level`: the log messages that the client
+/// wants; a modern server reads that in each request.
 json::object params_for(const Revision& revision, json::object params,
                         std::optional<LoggingLevel> level);
 
@@ -26,11 +28,13 @@ void make_result_for(const Revision& revision, std::string_view method, const js
 
 /// The error of `method` for a client that speaks `revision`: the codes for a resource that does
 /// not exist, and for a capability that the client lacks, differ between the revisions. So do those
-/// for a tool that runs only as a task.
-Error error_for(const Revision& revision, std::string_view method, Error error);
+/// for a tool that runs only as a task. The URI of a resource in `data` gets the prefix of the
+/// server.
+Error error_for(const Revision& revision, std::string_view prefix, std::string_view method,
+                Error error);
 
-/// The params of a question of a server for a client that speaks `revision`: only where URL
-/// elicitations have ids, they get one, and elsewhere they lose it. It belongs to none of the
+/// The params of a server's question for a client that speaks `revision`. URL elicitations get an
+/// id if the revision has such ids, and lose it otherwise. The question belongs to none of the
 /// server's tasks any more.
 json::object question_for(const Revision& revision, std::string_view method, json::object params);
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <boost/json/monotonic_resource.hpp>
 
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
@@ -12,7 +15,7 @@ namespace sluice {
 namespace {
 
 int code_for(std::string_view revision, std::string_view method, int code, std::string data) {
-  return error_for(*find_revision(revision), method, {code, "why", std::move(data)}).code;
+  return error_for(*find_revision(revision), "", method, {code, "why", std::move(data)}).code;
 }
 
 TEST(Translation, AnUnknownResourceHasTheCodeOfTheClientsRevision) {
@@ -29,6 +32,34 @@ TEST(Translation, ACapabilityThatTheClientLacksHasTheCodeOfItsRevision) {
   EXPECT_EQ(code_for("2026-07-28", "tools/call", kInvalidRequest, data), kMissingClientCapability);
   EXPECT_EQ(code_for("2025-11-25", "tools/call", kMissingClientCapability, data), kInvalidRequest);
   EXPECT_EQ(code_for("2026-07-28", "tools/call", kInvalidRequest, "not json"), kInvalidRequest);
+}
+
+TEST(Translation, ForwardedParamsAreWithoutWhatTheClientsOwnConnectionNeeded) {
+  json::monotonic_resource memory;
+  const auto forwarded = [&memory](std::string_view text) {
+    const json::value message = parse_json(text, &memory).value();
+    const json::object params = forwarded_params(message.get_object());
+    EXPECT_NE(params.storage().get(), &memory);
+    for (const auto& [name, value] : params) EXPECT_NE(value.storage().get(), &memory) << name;
+    return to_json(params);
+  };
+  EXPECT_EQ(forwarded(R"({"_meta":{"progressToken":1,"io.modelcontextprotocol/clientInfo":{},)"
+                      R"("a/b":[2]},"name":"n","arguments":{"x":{}},"inputResponses":{},)"
+                      R"("requestState":"s"})"),
+            R"({"name":"n","arguments":{"x":{}},"_meta":{"a/b":[2]}})");
+  EXPECT_EQ(forwarded(R"({"uri":"a:b","_meta":{"progressToken":1}})"), R"({"uri":"a:b"})");
+  EXPECT_EQ(forwarded(R"({"_meta":7})"), "{}");
+}
+
+TEST(Translation, AModernServerReadsTheLevelInEachRequest) {
+  const auto params = [](std::string_view revision, json::object given) {
+    return to_json(params_for(*find_revision(revision), std::move(given), LoggingLevel::error));
+  };
+  EXPECT_EQ(params("2026-07-28", {{"name", "n"}}),
+            R"({"name":"n","_meta":{"io.modelcontextprotocol/logLevel":"error"}})");
+  EXPECT_EQ(params("2026-07-28", {{"_meta", {{"a/b", 1}}}}),
+            R"({"_meta":{"a/b":1,"io.modelcontextprotocol/logLevel":"error"}})");
+  EXPECT_EQ(params("2025-11-25", {{"name", "n"}}), R"({"name":"n"})");
 }
 
 TEST(Translation, AnElicitationOfAPageHasAnIdWhereTheRevisionWantsOne) {

@@ -7,14 +7,31 @@
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
 #include "proxy/upstream_error.hpp"
-#include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+std::size_t bytes_of(std::string_view tool, const std::vector<ParameterHeader>& parameters) {
+  std::size_t bytes = tool.size();
+  for (const ParameterHeader& each : parameters) {
+    bytes += each.field.size();
+    for (const std::string& name : each.path) bytes += name.size();
+  }
+  return bytes;
+}
+
+/// Whether nobody can have a session with the server: there is no connection, or no answer.
+bool is_out_of_reach(const Error& answer) {
+  const std::optional<int> status = upstream_status(answer);
+  return status == kLostConnection || status == kGatewayTimeout;
+}
+
+}  // namespace
 
 std::optional<Error> Upstream::resting(TimePoint now) const {
   if (now >= rests_until_) return std::nullopt;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(rests_until_ - now).count();
-  Error error = explained(failure_);
+  Error error = failure_;
   error.message += "; it is tried again in " + std::to_string(seconds) + " s";
   return error;
 }
@@ -27,11 +44,17 @@ void Upstream::learn(std::string_view method, const json::object& result) {
     const json::value* const schema = tool == nullptr ? nullptr : tool->if_contains("inputSchema");
     if (schema == nullptr) continue;
     const std::string name(text_at(*tool, "name"));
-    mirrored_.erase(name);
+    if (const auto old = mirrored_.extract(name)) learned_ -= bytes_of(name, old.mapped());
     auto found = find_parameter_headers(*schema);
-    if (found && !found->empty() && mirrored_.size() < kMaxTools) {
-      mirrored_.emplace(name, *std::move(found));
+    if (!found || found->empty()) continue;
+    const std::size_t bytes = bytes_of(name, *found);
+    if (bytes > kMaxLearned) continue;
+    if (mirrored_.size() >= kMaxTools || bytes > kMaxLearned - learned_) {
+      mirrored_.clear();
+      learned_ = 0;
     }
+    mirrored_.emplace(name, *std::move(found));
+    learned_ += bytes;
   }
 }
 
@@ -53,13 +76,23 @@ void Upstream::on_connected(const Revision& revision) {
   spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
 }
 
-void Upstream::on_unreachable(const Error& why, TimePoint now) {
-  failure_ = why;
-  rests_until_ = now + backoff_.next().value_or(Duration());
+Error Upstream::on_not_opened(const Error& why, TimePoint now) {
   // It may have been replaced by one that speaks something else.
   spoken_.clear();
-  log_error("a server behind the proxy cannot be reached",
-            {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
+  Error failure = session_error(options_.label, of_connection(why));
+  if (is_out_of_reach(failure)) {
+    failure_ = failure;
+    rests_until_ = now + backoff_.next().value_or(Duration());
+    log_error(
+        "a server behind the proxy cannot be reached",
+        {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
+  } else if (const auto left_out = refusals_.take(now)) {
+    log_error("a session with a server behind the proxy could not be opened",
+              {{"server", std::string_view(options_.label)},
+               {"why", std::string_view(why.message)},
+               {"left_out", *left_out}});
+  }
+  return failure;
 }
 
 void Upstream::on_lost(const Error& why) const {
@@ -67,10 +100,13 @@ void Upstream::on_lost(const Error& why) const {
             {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
 }
 
-Error Upstream::explained(const Error& why) const {
+Error Upstream::of_connection(const Error& why) const {
   const bool is_absent = options_.starts_program && why.code == kBadRequest;
-  return upstream_error(options_.label,
-                        is_absent ? Error{kLostConnection, why.message, why.data} : why);
+  return is_absent ? Error{kLostConnection, why.message, why.data} : why;
+}
+
+Error Upstream::explained(const Error& why) const {
+  return upstream_error(options_.label, of_connection(why));
 }
 
 }  // namespace sluice

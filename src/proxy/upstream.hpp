@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "client/backoff.hpp"
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "core/log/log_limit.hpp"
 #include "json/json.hpp"
 #include "protocol/mirrored_headers.hpp"
 
@@ -48,30 +49,38 @@ class Upstream {
   [[nodiscard]] const std::string& revision() const;
 
   /// Learns from the server's result of `method` which arguments of its tools are mirrored in
-  /// header fields, of at most kMaxTools tools.
+  /// header fields. If it has learned kMaxTools tools or kMaxLearned bytes, it forgets them first.
   void learn(std::string_view method, const json::object& result);
   /// Checks that a client's call agrees with its header fields (2026-07-28, Streamable HTTP, Custom
   /// Headers from Tool Parameters), as far as its tool has been listed. Error: -32020.
   [[nodiscard]] Result<void> check(const json::object& call, const MirroredHeaders& headers) const;
   static constexpr std::size_t kMaxTools = 10'000;
+  static constexpr std::size_t kMaxLearned = std::size_t{16} << 20U;
 
   void on_connected(const Revision& revision);
-  /// A session could not be opened. Logs it.
-  void on_unreachable(const Error& why, TimePoint now);
+  /// A session could not be opened. Logs it, and returns the answer to its client. The server is
+  /// left alone for a while if it could not be reached or was silent, but not if it has refused the
+  /// session: that may be for something in the client's own request, or for want of something here.
+  Error on_not_opened(const Error& why, TimePoint now);
   /// An open session is lost. Logs it. The next request opens another at once.
   void on_lost(const Error& why) const;
   /// An Error of the way to the server, rather than of the server, as an answer to a client.
   [[nodiscard]] Error explained(const Error& why) const;
 
  private:
+  /// A program that is not there is a server without a connection.
+  [[nodiscard]] Error of_connection(const Error& why) const;
+
   UpstreamOptions options_;
   std::string spoken_;  // the legacy revision that it spoke last
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),
                     .attempts = UINT32_MAX}};
   TimePoint rests_until_{};
-  Error failure_;                                                              // the last one
+  Error failure_;  // the last one, as an answer to a client
+  LogLimit refusals_;
   std::map<std::string, std::vector<ParameterHeader>, std::less<>> mirrored_;  // by tool
+  std::size_t learned_ = 0;                                                    // bytes of it
 };
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "json/json.hpp"
+#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -25,6 +26,12 @@ Error upstream_error(std::string_view label, const Error& why) {
   json::object data = data_of(why);
   data[kStatus] = why.code;
   return {kInternalError, "The server " + std::string(label) + ": " + why.message, data};
+}
+
+Error session_error(std::string_view label, const Error& why) {
+  if (why.code == kTimedOut) return upstream_error(label, {kGatewayTimeout, why.message, why.data});
+  if (why.code >= 0) return upstream_error(label, why);
+  return {kInternalError, "The server " + std::string(label) + ": " + why.message, why.data};
 }
 
 std::optional<int> upstream_status(const Error& answer) {

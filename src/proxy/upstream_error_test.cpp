@@ -23,6 +23,18 @@ TEST(UpstreamErrorTest, LeavesWhatTheServerHasAnswered) {
   EXPECT_EQ(answer.data, "[1]");
 }
 
+TEST(UpstreamErrorTest, AFailureToOpenASessionIsNeverTheAnswerToARequest) {
+  const Error refused = session_error("notes", {kMethodNotFound, "go away", R"({"a":1})"});
+  EXPECT_EQ(refused.code, kInternalError);
+  EXPECT_EQ(refused.message, "The server notes: go away");
+  EXPECT_EQ(refused.data, R"({"a":1})");
+  EXPECT_EQ(upstream_status(refused), std::nullopt);
+  const Error silent = session_error("notes", {kTimedOut, "it is silent", ""});
+  EXPECT_EQ(silent.code, kInternalError);
+  EXPECT_EQ(upstream_status(silent), 504);
+  EXPECT_EQ(upstream_status(session_error("notes", {401, "give a token", ""})), 401);
+}
+
 TEST(UpstreamErrorTest, OtherErrorsHaveNoStatus) {
   for (const char* const data :
        {"", "no JSON", "[]", R"({"upstreamStatus":"401"})", R"({"upstreamStatus":-1})",

@@ -8,6 +8,7 @@
 
 #include "client/session/task_follower.hpp"
 #include "core/log/log.hpp"
+#include "core/log/over_limit.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -40,32 +41,26 @@ bool has_capability(const ServerDescription& server, std::string_view name) {
   return capabilities != nullptr && capabilities->contains(name);
 }
 
-/// Ends a session that nobody uses any more, and keeps it until its link has ended.
-void end_session(Executor& loop, std::shared_ptr<ClientSession> session,
-                 std::function<void()> done) {
-  ClientSession& closing = *session;
-  closing.close([&loop, session = std::move(session), done = std::move(done)]() mutable {
-    loop.post([session = std::move(session), done = std::move(done)]() mutable {
-      session.reset();
-      if (done) done();
-    });
-  });
-}
-
 }  // namespace
 
 UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream,
-                                 const ClientIdentity& client, UpstreamListener& listener)
+                                 ClientIdentity client, UpstreamListener& listener)
     : loop_(&loop),
       upstream_(std::move(upstream)),
-      client_{client.info, json::object(client.capabilities, json::storage_ptr())},
+      client_(std::move(client)),
       listener_(&listener),
       feed_(std::make_shared<ChangeFeed>(loop)) {}
 
 UpstreamSession::~UpstreamSession() {
   if (timer_ != 0) loop_->cancel(timer_);
   feed_->attach(nullptr);
-  if (session_ != nullptr) end_session(*loop_, std::move(session_), {});
+  if (session_ != nullptr) end_session();
+}
+
+void UpstreamSession::charge_to(const std::shared_ptr<ClientQuota>& programs,
+                                const std::string& principal) {
+  programs_ = programs;
+  principal_ = principal;
 }
 
 void UpstreamSession::close(std::function<void()> done) {
@@ -76,7 +71,23 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto waiting = std::exchange(waiting_, {});
   held_.clear();
   if (session_ == nullptr) return loop_->post(std::move(done));
-  end_session(*loop_, std::move(session_), std::move(done));
+  end_session(std::move(done));
+}
+
+/// Ends a session that nobody uses any more, and keeps it and its program's place until its link
+/// has ended.
+void UpstreamSession::end_session(std::function<void()> done) {
+  std::shared_ptr<ClientSession> session = std::move(session_);
+  ClientSession& closing = *session;
+  closing.close([loop = loop_, session = std::move(session), program = std::move(program_),
+                 done = std::move(done)]() mutable {
+    loop->post([session = std::move(session), program = std::move(program),
+                done = std::move(done)]() mutable {
+      session.reset();
+      program.reset();
+      if (done) done();
+    });
+  });
 }
 
 // --- opening and losing it ----------------------------------------------------------------------
@@ -88,13 +99,17 @@ void UpstreamSession::when_open(Opened then) {
 }
 
 ClientSessionOptions UpstreamSession::session_options() {
-  ClientSessionOptions options{.info = client_.info,
-                               .capabilities = client_.capabilities,
-                               .revision = upstream_->revision(),
-                               .connect_timeout = upstream_->options().connect_timeout};
+  ClientSessionOptions options{
+      .info = client_.info,
+      .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
+      .revision = upstream_->revision(),
+      .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
   options.on_question = [weak](ServerQuestion question) {
-    if (const auto self = weak.lock()) self->offer(std::move(question));
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->heard();
+    self->offer(std::move(question));
   };
   options.on_withdrawn = [weak](std::uint64_t question) {
     if (const auto self = weak.lock()) self->on_withdrawn(question);
@@ -121,6 +136,23 @@ ClientSessionOptions UpstreamSession::session_options() {
   return options;
 }
 
+/// Takes the place of the program that the link starts, if it does. Error: kLimitReached.
+Result<void> UpstreamSession::take_program() {
+  if (!upstream_->options().starts_program || programs_ == nullptr) return {};
+  struct Place {
+    std::shared_ptr<ClientQuota> quota;
+    ClientQuota::Unit unit;
+  };
+  auto place = std::make_shared<Place>(programs_, programs_->take(principal_));
+  if (!place->unit) {
+    return over_limit("The proxy runs " + std::to_string(programs_->limit()) +
+                      " programs for you, the most for one client (--programs-per-client); end "
+                      "sessions that you do not need with DELETE, or close their connections");
+  }
+  program_ = std::move(place);
+  return {};
+}
+
 void UpstreamSession::connect() {
   const auto refuse_later = [this](const Error& why) {
     loop_->post([weak = weak_from_this(), why] {
@@ -128,10 +160,11 @@ void UpstreamSession::connect() {
     });
   };
   if (const auto resting = upstream_->resting(loop_->clock().now())) return refuse_later(*resting);
+  if (const Result<void> taken = take_program(); !taken) return refuse_later(taken.error());
   Result<std::unique_ptr<ServerLink>> link = upstream_->options().open_link(*loop_);
   if (!link) {
-    upstream_->on_unreachable(link.error(), loop_->clock().now());
-    return refuse_later(upstream_->explained(link.error()));
+    program_ = nullptr;
+    return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now()));
   }
   session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
@@ -142,14 +175,15 @@ void UpstreamSession::connect() {
 void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (session_ == nullptr) return;
   if (!server) {
-    upstream_->on_unreachable(server.error(), loop_->clock().now());
-    end_session(*loop_, std::move(session_), {});
-    return opened(std::unexpected(upstream_->explained(server.error())));
+    const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now());
+    end_session();
+    return opened(std::unexpected(why));
   }
   upstream_->on_connected(*server->revision);
   const bool is_another = server_.revision != nullptr;
   server_ = {server->revision, json::object(server->about, json::storage_ptr())};
-  if (server_.revision->era == Era::legacy) has_state_ = true;
+  // Over a shared connection, what is said of one request may come during another.
+  if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
   first_number_ = last_number_;
   has_listened_ = false;
@@ -161,8 +195,8 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   opened({});
 }
 
-/// A modern server that listens anew has listened without a gap. A legacy one says so only after a
-/// gap.
+/// A modern server acknowledges again although nothing was missed. A legacy server says that it
+/// listens only after a gap.
 void UpstreamSession::on_listening() {
   const bool had_gap = server_.revision->era == Era::legacy || !std::exchange(has_listened_, true);
   listener_->on_listening(had_gap && last_number_ != first_number_);
@@ -181,7 +215,7 @@ void UpstreamSession::on_lost(const Error& why) {
   held_.clear();
   is_telling_level_ = false;
   feed_->attach(nullptr);
-  end_session(*loop_, std::move(session_), {});
+  end_session();
   // The link's own end has answered those that were sent before.
   for (auto& [number, request] : std::exchange(requests_, {})) {
     request.call->on_answer(std::unexpected(upstream_->explained(why)));
@@ -284,8 +318,7 @@ RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
 void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
   const auto found = requests_.find(number);
   if (found == requests_.end() || session_ == nullptr) return;
-  found->second.is_paused = is_paused;
-  session_->pause(found->second.number, is_paused);
+  found->second.is_paused = session_->pause(found->second.number, is_paused) && is_paused;
 }
 
 void UpstreamSession::cancel(std::uint64_t number) {
@@ -318,9 +351,10 @@ void UpstreamSession::notify(std::string_view method, const json::object& params
 
 // --- what the server says -----------------------------------------------------------------------
 
-std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(bool that_can_ask) const {
+std::shared_ptr<UpstreamCall> UpstreamSession::newest_call(
+    const std::function<bool(const UpstreamCall&)>& is_right) const {
   for (const auto& [number, request] : requests_ | std::views::reverse) {
-    if (!that_can_ask || request.call->can_ask()) return request.call;
+    if (is_right(*request.call)) return request.call;
   }
   return nullptr;
 }
@@ -341,23 +375,30 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }
-  // Where messages do not say which request they belong to, the newest is the likeliest.
+  // Where messages do not say which request they belong to, the newest whose client hears them is
+  // the likeliest.
   auto call = call_of_task(params);
-  if (call == nullptr) call = newest_call(false);
+  if (call == nullptr) {
+    call = newest_call([&](const UpstreamCall& each) { return each.hears(method, params); });
+  }
   if (call != nullptr) return call->on_notification(method, params);
   listener_->on_notification(method, params);
 }
 
-void UpstreamSession::offer(ServerQuestion question) {
-  heard();
+bool UpstreamSession::offer_to_call(ServerQuestion& question) {
+  std::shared_ptr<UpstreamCall> call;
   for (const auto& [number, request] : requests_) {
-    if (question.request == 0 || request.number != question.request) continue;
-    const std::shared_ptr<UpstreamCall> call = request.call;
-    return call->on_question(std::move(question));
+    if (question.request != 0 && request.number == question.request) call = request.call;
   }
-  auto call = call_of_task(question.params);
-  if (call == nullptr) call = newest_call(true);
-  if (call != nullptr) return call->on_question(std::move(question));
+  if (call == nullptr) call = call_of_task(question.params);
+  if (call == nullptr) call = newest_call(&UpstreamCall::can_ask);
+  if (call == nullptr) return false;
+  call->on_question(std::move(question));
+  return true;
+}
+
+void UpstreamSession::offer(ServerQuestion question) {
+  if (session_ == nullptr || offer_to_call(question)) return;
   if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
 }
 
@@ -404,11 +445,14 @@ void UpstreamSession::on_silence() {
   const bool is_legacy = server_.revision->era == Era::legacy;
   session_->begin(
       is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign},
-      {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
+      {.on_answer = [weak = weak_from_this(),
+                     asked = loop_->clock().now()](const Result<json::object>& answer) {
         const auto self = weak.lock();
         if (self == nullptr) return;
         self->is_probing_ = false;
-        if (!answer && answer.error().code == kTimedOut) {
+        const bool is_silent = !answer && answer.error().code == kTimedOut;
+        if (is_silent && self->heard_ > asked) return self->watch();
+        if (is_silent) {
           return self->on_lost(
               {kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
         }

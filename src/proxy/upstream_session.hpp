@@ -13,20 +13,12 @@
 #include "core/executor.hpp"
 #include "protocol/logging_level.hpp"
 #include "proxy/change_feed.hpp"
+#include "proxy/client_identity.hpp"
 #include "proxy/upstream.hpp"
 #include "server/sessions/change.hpp"
+#include "stream/client_quota.hpp"
 
 namespace sluice {
-
-/// Who a client is, as a server behind the proxy is told.
-struct ClientIdentity {
-  ClientInfo info = {};
-  json::object capabilities = {};
-
-  friend bool operator==(const ClientIdentity& a, const ClientIdentity& b) {
-    return a.info == b.info && a.capabilities == b.capabilities;
-  }
-};
 
 /// A client's request that a server has not answered yet.
 class UpstreamCall {
@@ -34,6 +26,8 @@ class UpstreamCall {
   virtual ~UpstreamCall() = default;
   virtual void on_progress(const json::object& params) = 0;
   virtual void on_notification(std::string_view method, const json::object& params) = 0;
+  /// Whether the client hears this notification in the course of this call.
+  [[nodiscard]] virtual bool hears(std::string_view method, const json::object& params) const = 0;
   /// Whether the client can be asked something in the course of this call.
   [[nodiscard]] virtual bool can_ask() const = 0;
   virtual void on_question(ServerQuestion question) = 0;
@@ -70,7 +64,7 @@ class UpstreamListener {
 class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession> {
  public:
   /// `listener` outlives this.
-  UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, const ClientIdentity& client,
+  UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, ClientIdentity client,
                   UpstreamListener& listener);
   /// Ends the session in its orderly way.
   ~UpstreamSession();
@@ -78,6 +72,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   UpstreamSession& operator=(const UpstreamSession&) = delete;
 
   [[nodiscard]] Upstream& upstream() const { return *upstream_; }
+  /// Lets `programs` limit how many programs run for `principal`, of which this may start one.
+  /// Before the first call nothing limits them.
+  void charge_to(const std::shared_ptr<ClientQuota>& programs, const std::string& principal);
   /// Opens the session if it is not open. `then` is called once, later. Errors: why it cannot be
   /// opened, as an answer to the client.
   using Opened = std::function<void(const Result<void>&)>;
@@ -107,6 +104,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// What was set last.
   [[nodiscard]] std::optional<LoggingLevel> level() const { return level_; }
   [[nodiscard]] ChangeFeed& feed() { return *feed_; }
+  /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
+  /// all calls, or later. A call that ends hands back in this way what may belong to another.
+  void offer(ServerQuestion question);
+  /// The same, but returns false if no call can ask it.
+  bool offer_to_call(ServerQuestion& question);
   /// Refuses the questions that nobody has been asked. For the end of a lease.
   void refuse_questions();
   [[nodiscard]] bool is_idle() const { return requests_.empty(); }
@@ -129,6 +131,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
   [[nodiscard]] ClientSessionOptions session_options();
   void connect();
+  Result<void> take_program();
+  void end_session(std::function<void()> done = {});
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
   void on_listening();
@@ -141,10 +145,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
   void on_answer(std::uint64_t number, Result<json::object> answer);
   void on_notification(std::string_view method, const json::object& params);
-  void offer(ServerQuestion question);
   void offer_waiting();
   void on_withdrawn(std::uint64_t question);
-  [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(bool that_can_ask) const;
+  /// The newest call of which `is_right` holds; null if there is none.
+  [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(
+      const std::function<bool(const UpstreamCall&)>& is_right) const;
   /// The call that waits for the task that a message belongs to; null if there is none.
   [[nodiscard]] std::shared_ptr<UpstreamCall> call_of_task(const json::object& params) const;
 
@@ -156,6 +161,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::shared_ptr<Upstream> upstream_;
   ClientIdentity client_;
   UpstreamListener* listener_;
+  std::shared_ptr<ClientQuota> programs_;  // null: there is no limit
+  std::string principal_;
+  std::shared_ptr<void> program_;           // its place in the quota, while it runs
   std::shared_ptr<ClientSession> session_;  // null: it is closed
   std::vector<Opened> opening_;
   ServerDescription server_;

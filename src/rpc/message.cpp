@@ -268,6 +268,8 @@ RequestId response_id_of(std::string_view text) {
 }
 
 void append_result(std::string& out, const RequestId& id, std::string_view result) {
+  static constexpr std::size_t kRest = 40;  // at least what stands around the two
+  out.reserve(out.size() + id.size() + result.size() + kRest);
   begin_result(out, id);
   out.append(result);
   end_result(out);

@@ -29,7 +29,17 @@ class ClientTaskTest : public ::testing::TestWithParam<WayAndRevision> {
   Served served;
 };
 
+/// Where calls become tasks: 2024-11-05 has none.
+class ClientRealTaskTest : public ClientTaskTest {};
+/// Where tasks outlive the connection of their client: a child or a local server ends with it.
+class ClientLastingTaskTest : public ClientTaskTest {};
+
 INSTANTIATE_TEST_SUITE_P(All, ClientTaskTest, ::testing::ValuesIn(ways()), name_of_way);
+INSTANTIATE_TEST_SUITE_P(All, ClientRealTaskTest, ::testing::ValuesIn(ways({Way::sse})),
+                         name_of_way);
+INSTANTIATE_TEST_SUITE_P(All, ClientLastingTaskTest,
+                         ::testing::ValuesIn(ways({Way::sse, Way::child, Way::local})),
+                         name_of_way);
 
 TEST_P(ClientTaskTest, GoesOnAfterItsCall) {
   Client client = connect();
@@ -68,11 +78,7 @@ TEST_P(ClientTaskTest, AServerWithoutTasksAnswersAtOnce) {
   EXPECT_THROW(task.cancel(), Error);
 }
 
-TEST_P(ClientTaskTest, IsTakenUpAgainByItsId) {
-  if (!has_tasks()) GTEST_SKIP() << "2024-11-05 has no tasks";
-  if (std::get<0>(GetParam()) == Way::child || std::get<0>(GetParam()) == Way::local) {
-    GTEST_SKIP() << "the tasks end with the server of the connection";
-  }
+TEST_P(ClientLastingTaskTest, IsTakenUpAgainByItsId) {
   std::string asked;
   const ClientOptions options{
       .on_elicitation = [&asked](const json::object& params) -> json::object {
@@ -91,16 +97,14 @@ TEST_P(ClientTaskTest, IsTakenUpAgainByItsId) {
   EXPECT_THROW(client.task("unknown").wait().result(), Error);
 }
 
-TEST_P(ClientTaskTest, FailsAsTheCallWouldHave) {
-  if (!has_tasks()) GTEST_SKIP() << "2024-11-05 has no tasks";
+TEST_P(ClientRealTaskTest, FailsAsTheCallWouldHave) {
   Client client = connect();
   const ToolReply reply = client.start("fail").result().wait().result();
   EXPECT_TRUE(reply.is_error());
   EXPECT_EQ(reply.text(), "out of paper");
 }
 
-TEST_P(ClientTaskTest, EndsWhenItIsCancelledNotWhenItIsDropped) {
-  if (!has_tasks()) GTEST_SKIP() << "2024-11-05 has no tasks";
+TEST_P(ClientRealTaskTest, EndsWhenItIsCancelledNotWhenItIsDropped) {
   Client client = connect();
   const auto task = client.start("hang").result();
   {
@@ -118,8 +122,7 @@ TEST_P(ClientTaskTest, EndsWhenItIsCancelledNotWhenItIsDropped) {
   EXPECT_EQ(task.state().status, "cancelled");
 }
 
-TEST_P(ClientTaskTest, AreListedWhereThereIsAList) {
-  if (!has_tasks()) GTEST_SKIP() << "2024-11-05 has no tasks";
+TEST_P(ClientRealTaskTest, AreListedWhereThereIsAList) {
   Client client = connect();
   const auto task = client.start("hang").result();
   const bool has_list =

@@ -1,5 +1,6 @@
 #include "ways.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -27,10 +28,11 @@ std::string_view name_of(Way way) {
 
 }  // namespace
 
-std::vector<WayAndRevision> ways() {
+std::vector<WayAndRevision> ways(std::initializer_list<Way> without) {
   std::vector<WayAndRevision> out;
   for (const Way way :
        {Way::http, Way::sse, Way::websocket, Way::unix_socket, Way::child, Way::local}) {
+    if (std::ranges::find(without, way) != without.end()) continue;
     // HTTP with SSE is of the legacy era alone.
     if (way != Way::sse) out.emplace_back(way, "");
     out.emplace_back(way, way == Way::sse ? "2024-11-05" : "2025-11-25");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -18,8 +19,8 @@ enum class Way : std::uint8_t { http, sse, websocket, unix_socket, child, local 
 
 /// A way, and the revision that is spoken there; empty: the newest.
 using WayAndRevision = std::tuple<Way, std::string>;
-/// Each way in each era that it has.
-std::vector<WayAndRevision> ways();
+/// Each way but those of `without`, in each era that it has.
+std::vector<WayAndRevision> ways(std::initializer_list<Way> without = {});
 /// For INSTANTIATE_TEST_SUITE_P.
 std::string name_of(const WayAndRevision& way);
 inline std::string name_of_way(const testing::TestParamInfo<WayAndRevision>& info) {

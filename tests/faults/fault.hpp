@@ -49,7 +49,9 @@ enum class Kind : std::uint8_t {
   cut_silent,
   // HTTP.
   status,
+  unavailable,
   redirect,
+  redirect_loop,
   html,
   gzip,
   empty,

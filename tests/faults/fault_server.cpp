@@ -39,6 +39,10 @@ bool connects(const json::object& request) {
   return method == "initialize" || method == "server/discover";
 }
 
+/// How often one request comes at most, with its rounds and what a correct client repeats. HTTP
+/// with SSE looks at each twice.
+constexpr int kMostAttempts = 20;
+
 constexpr std::string_view kHostileIds[] = {R"("x")",
                                             R"("\"},{\"id\":1")",
                                             R"("\u0000\n\r")",
@@ -95,13 +99,21 @@ const Fault& FaultServer::fault_for(const json::object& request) {
   // A client that looks for a revision does not expect to be understood.
   const bool is_probe =
       plan_.revision->era == Era::legacy && text_at(request, "method") == "server/discover";
-  if (connects(request) && !is_probe && sessions_ == 0) return *plan_.connecting;
+  if (connects(request) && !is_probe && sessions_ == 0) {
+    count_attempt(connecting_attempts_);
+    return *plan_.connecting;
+  }
   const auto call = call_of(request);
   if (!call || *call >= plan_.calls.size()) return fault_of(Kind::none);
   const Fault& fault = *plan_.calls[*call].fault;
-  const bool is_first = called_.insert(*call).second;
+  const bool is_first = count_attempt(attempts_[*call]) == 1;
   const bool is_once = fault.kind == Kind::forgotten_once;
   return is_first || !is_once ? fault : fault_of(Kind::none);
+}
+
+int FaultServer::count_attempt(int& attempts) {
+  if (++attempts == kMostAttempts + 1) complain("a request is sent again and again");
+  return attempts;
 }
 
 FaultServer::Texts FaultServer::texts_for(const json::object& request, const Fault& fault) {

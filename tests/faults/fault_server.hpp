@@ -69,6 +69,7 @@ class FaultServer {
 
   // fault_server.cpp: messages.
   const Fault& fault_for(const json::object& request);
+  int count_attempt(int& attempts);
   Texts texts_for(const json::object& request, const Fault& fault);
   std::string answer_to(const json::object& request, const Fault& fault);
   std::string result_of(const json::object& request, const Fault& fault);
@@ -96,6 +97,7 @@ class FaultServer {
                     const Fault& fault);
   bool reply_wrongly(std::size_t connection, const Texts& texts, const Fault& fault);
   void reply_shortly(std::size_t connection, std::string_view head, std::string_view body = {});
+  void redirect(std::size_t connection, std::string_view status, std::string_view to);
   std::string event(std::string_view id, std::string_view text);
   /// The stream, and how much of it is known, of an event's id.
   std::optional<std::pair<std::size_t, std::size_t>> find_event(std::string_view id);
@@ -116,8 +118,9 @@ class FaultServer {
   std::set<std::size_t> unended_;
 
   std::map<std::string, int> asked_;  // ids of questions, and how often each may still be answered
-  std::set<std::size_t> called_;      // of the plan's calls, which have come
-  Texts held_;                        // of a call whose answer comes after another
+  std::map<std::size_t, int> attempts_;  // of the plan's calls that have come
+  int connecting_attempts_ = 0;
+  Texts held_;  // of a call whose answer comes after another
   int sessions_ = 0;
   std::map<std::size_t, Stream> streams_;
   std::optional<std::size_t> standalone_;  // a connection

@@ -69,6 +69,12 @@ void FaultServer::reply_shortly(std::size_t connection, std::string_view head,
   send(connection, with_length("HTTP/1.1 " + std::string(head) + "\r\n", body));
 }
 
+void FaultServer::redirect(std::size_t connection, std::string_view status, std::string_view to) {
+  send(connection, with_length("HTTP/1.1 " + std::string(status) +
+                                   " Elsewhere\r\nLocation: " + std::string(to) + "\r\n",
+                               {}));
+}
+
 std::string FaultServer::session_field(const json::object& request) {
   if (text_at(request, "method") != "initialize") return {};
   if (plan_.connecting->kind == Kind::odd_session_id) {
@@ -89,6 +95,11 @@ void FaultServer::post(std::size_t connection, const HttpRequest& request, std::
   const Fault& fault = fault_for(*message);
   if (fault.kind == Kind::forgotten_once || fault.kind == Kind::forgotten_always) {
     return reply_shortly(connection, "404 Not Found");
+  }
+  if (fault.kind == Kind::redirect_loop) {
+    // With these two, a client that follows sends the same request again.
+    return redirect(connection, dice_.one_in(2) ? "307" : "308",
+                    request.target == "/mcp" ? "/elsewhere" : "/mcp");
   }
   reply(connection, *message, fault, texts_for(*message, fault));
 }
@@ -292,9 +303,11 @@ bool FaultServer::reply_wrongly(std::size_t connection, const Texts& texts, cons
     case Kind::status:
       reply_shortly(connection, dice_.pick(kStatuses), dice_.one_in(2) ? "" : "<b>No</b>");
       return true;
+    case Kind::unavailable:
+      reply_shortly(connection, "503 Busy\r\nRetry-After: 0");
+      return true;
     case Kind::redirect:
-      send(connection, "HTTP/1.1 " + std::string(dice_.pick(kRedirects)) +
-                           " Elsewhere\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
+      redirect(connection, dice_.pick(kRedirects), "/elsewhere");
       return true;
     case Kind::html:
       deliver(connection, with_length(head + "Content-Type: text/html\r\n", "<html>Log in</html>"),

@@ -17,7 +17,7 @@ void FaultServer::take_message(std::size_t connection, std::string_view text) {
   const bool is_initialize = text_at(*request, "method") == "initialize";
   Texts texts = texts_for(*request, fault);
   if (is_initialize) ++sessions_;
-  if (fault.kind == Kind::reordered && called_.size() < plan_.calls.size()) {
+  if (fault.kind == Kind::reordered && attempts_.size() < plan_.calls.size()) {
     held_ = std::move(texts);
     return;
   }

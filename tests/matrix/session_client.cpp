@@ -66,8 +66,9 @@ std::int64_t SessionClient::begin(std::string_view method, json::object params) 
   RequestCallbacks callbacks;
   if (token) {
     callbacks.on_progress = [this, token](const json::object& said) {
-      json::object& kept = notifications_.emplace_back("notifications/progress", said).second;
+      json::object kept(said, json::storage_ptr());
       kept["progressToken"] = *token;
+      notifications_.emplace_back("notifications/progress", std::move(kept));
     };
   }
   callbacks.on_answer = [this, id](Result<json::object> outcome) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <poll.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "cli/terminal/line_editor.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "cli/terminal/word_wrap.hpp"
+#include "engine/openai/model_refusal.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -30,7 +33,22 @@ constexpr const char* kHelp =
 /// How long to wait for a stopped answer to end.
 constexpr auto kStopPatience = std::chrono::seconds(5);
 
+/// Who refuses to answer without another key.
+enum class KeyRefuser : std::uint8_t { nobody, server, model };
+
+KeyRefuser key_refuser_of(const AnswerEnd& end) {
+  if (end.outcome != AnswerEnd::Outcome::failed) return KeyRefuser::nobody;
+  const std::string& message = end.error.message;
+  if (const auto status = model_refusal_in(message)) {
+    const bool is_about_keys = status == kUnauthorized || status == kForbidden;
+    return is_about_keys ? KeyRefuser::model : KeyRefuser::nobody;
+  }
+  const bool is_about_keys = end.error.code == kUnauthorized || message.contains("API key");
+  return is_about_keys ? KeyRefuser::server : KeyRefuser::nobody;
+}
+
 int exit_code_of(const AnswerEnd& end) {
+  if (key_refuser_of(end) != KeyRefuser::nobody) return kExitAuthorization;
   switch (end.outcome) {
     case AnswerEnd::Outcome::complete:
       return kExitOk;
@@ -48,8 +66,18 @@ std::string explain(const AnswerEnd& end) {
   std::string message = end.error.message;
   if (end.outcome == AnswerEnd::Outcome::unreachable) {
     message = "cannot reach the server: " + message;
-  } else if (end.error.code == 401 || message.find("API key") != std::string::npos) {
-    message += " (give a key with --key or SLUICE_KEY)";
+  }
+  switch (key_refuser_of(end)) {
+    case KeyRefuser::nobody:
+      break;
+    case KeyRefuser::server:
+      message += " (give a key with --key or SLUICE_KEY)";
+      break;
+    case KeyRefuser::model:
+      message +=
+          " (set SLUICE_MODEL_KEY, for the sluice that has this --model, to a key of that "
+          "server)";
+      break;
   }
   return message;
 }
@@ -218,7 +246,7 @@ int Chat::finish_json(const Answer& answer) {
   if (!answer.tool_calls.empty()) out["tool_calls"] = answer.tool_calls;
   for (auto& [key, value] : answer.stats.to_object()) out[key] = value;
   const int code = exit_code_of(answer.end);
-  if (code == kExitFailure || code == kExitUnreachable) {
+  if (code != kExitOk && code != kExitInterrupted) {
     out["error"] = {{"code", answer.end.error.code}, {"message", answer.end.error.message}};
   }
   const int printed = print(to_json(out) + "\n");

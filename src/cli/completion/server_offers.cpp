@@ -130,7 +130,7 @@ int find_offers(const CommandOutline& program, std::span<const std::string> word
   try {
     auto server = connect_to(*std::move(target), options, {.stop = interrupt.token()});
     if (!server) return kExitOk;
-    const int printed = print(offer_lines(offers_of(server->client, *typed), typed->begin));
+    const int printed = print(offer_lines(offers_of(*server, *typed), typed->begin));
     ::close(STDOUT_FILENO);
     return printed;
   } catch (const std::exception&) {

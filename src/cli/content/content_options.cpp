@@ -1,9 +1,11 @@
 #include "cli/content/content_options.hpp"
 
+#include <unistd.h>
 #include <utility>
 
 #include "cli/content/terminal_images.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/terminal/terminal.hpp"
 
 namespace sluice {
 
@@ -20,7 +22,8 @@ void add_content_options(Subcommand& command, ContentOptions& options) {
 Result<ContentPlace> content_place(const ContentOptions& options) {
   const auto images = chosen_images(options.images);
   if (!images) return std::unexpected(images.error());
-  return ContentPlace{.folder = options.folder, .images = *images};
+  return ContentPlace{
+      .folder = options.folder, .images = *images, .passes_text = !is_terminal(STDOUT_FILENO)};
 }
 
 }  // namespace sluice

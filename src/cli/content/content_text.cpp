@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-void append_text(ShownContent& out, std::string_view text) {
-  out.text.append(printable(text));
+void append_text(ShownContent& out, std::string_view text, const ContentPlace& place) {
+  out.text.append(place.passes_text ? std::string(text) : printable(text));
   if (!out.text.empty() && !out.text.ends_with('\n')) out.text.push_back('\n');
 }
 
@@ -43,26 +43,33 @@ void append_resource(ShownContent& out, const json::object& resource, const Cont
       blob != nullptr && blob->is_string()) {
     return save(out, "resource", text_at(resource, "mimeType"), blob->get_string(), place);
   }
-  append_text(out, text_at(resource, "text"));
+  append_text(out, text_at(resource, "text"), place);
 }
 
 void append_block(ShownContent& out, const json::value& block, const ContentPlace& place) {
   const json::object* const members = block.if_object();
   const std::string_view type = members == nullptr ? std::string_view() : text_at(*members, "type");
-  if (type == "text") return append_text(out, text_at(*members, "text"));
+  if (type == "text") return append_text(out, text_at(*members, "text"), place);
   if (type == "image" || type == "audio") {
-    return save(out, type, text_at(*members, "mimeType"), text_at(*members, "data"), place);
+    const json::value* const data = members->if_contains("data");
+    if (data == nullptr || !data->is_string()) {
+      out.notes.push_back("the server has sent an " + std::string(type) + " without data");
+      out.has_failed = true;
+      return;
+    }
+    return save(out, type, text_at(*members, "mimeType"), data->get_string(), place);
   }
   if (type == "resource_link") {
     const std::string_view about = text_at(*members, "name");
     return append_text(
-        out, one_line(text_at(*members, "uri")) + (about.empty() ? "" : "  " + one_line(about)));
+        out, one_line(text_at(*members, "uri")) + (about.empty() ? "" : "  " + one_line(about)),
+        place);
   }
   if (const json::object* const resource =
           type == "resource" ? object_at(*members, "resource") : nullptr) {
     return append_resource(out, *resource, place);
   }
-  append_text(out, to_json(block));
+  append_text(out, printable_json(to_json(block)), place);
 }
 
 }  // namespace
@@ -83,6 +90,10 @@ std::string ShownContent::output() const {
     done = image.position;
   }
   return out.append(text, done);
+}
+
+ShownContent server_mistake(std::string_view what) {
+  return {.notes = {"the server's answer is wrong: " + std::string(what)}, .has_failed = true};
 }
 
 ShownContent shown_content(const json::array& blocks, const ContentPlace& place) {

@@ -20,10 +20,10 @@ struct ShownContent {
   std::string text = {};                // for standard output, with a line break at its end
   std::vector<Image> images = {};       // in the text, in their order
   std::vector<std::string> notes = {};  // for standard error: which files were saved, and which not
-  bool has_failed = false;              // a file could not be saved
+  bool has_failed = false;  // a file could not be saved, or the server has made a mistake
 
-  /// Keeps only the end of the text, or puts something before it: `changed` ends as the text does,
-  /// or is empty. Images of what is left out come first.
+  /// Replaces the text. `changed` is empty, or ends as the text does. Images keep their place from
+  /// the end; those before `changed` come first.
   void replace_text(std::string changed);
   /// The text with its images.
   [[nodiscard]] std::string output() const;
@@ -33,7 +33,11 @@ struct ShownContent {
 struct ContentPlace {
   std::string folder = {};                     // of files; empty: the working directory
   ImageProtocol images = ImageProtocol::none;  // of the terminal that gets the text
+  bool passes_text = false;                    // as it is: no terminal gets it
 };
+
+/// What there is to show when the server has not answered with an array as it must; `what` says so.
+ShownContent server_mistake(std::string_view what);
 
 /// Content blocks of a tool or a prompt (2025-11-25, Tools, Tool Result). Images, audio and binary
 /// resources become files, and the terminal shows images where it can. Blocks of kinds that are not

@@ -30,7 +30,7 @@ std::string_view change_of(std::string_view number) {
   return is_infinite ? "a number is larger than any that can be sent" : "";
 }
 
-/// The same of the first number in `text`, which is JSON, that is changed.
+/// Why the first number in `text` (JSON) that cannot be sent exactly would change; empty: none.
 std::string_view first_change(std::string_view text) {
   while (true) {
     const auto begin = text.find_first_of("\"-0123456789");

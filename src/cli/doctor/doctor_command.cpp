@@ -123,6 +123,9 @@ int examine_target(const DoctorArguments& arguments) {
   }
   const auto words = split_words(arguments.words, arguments.command, {});
   if (!words) return doctor_complains(words.error());
+  if (words->target.command.empty() && is_session_word(words->target.word)) {
+    return doctor_complains({kExitUsage, "a session is a proxy of Sluice's own; name its server"});
+  }
   const auto target = find_target(words->target);
   if (!target) return doctor_complains(target.error());
   for (const std::string& warning : target->warnings) complain(warning);

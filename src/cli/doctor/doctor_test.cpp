@@ -402,6 +402,8 @@ TEST(Machine, NeverLowersTheLimitOfOpenFiles) {
 
 TEST(Printable, TakesOutWhatMovesTheCursor) {
   EXPECT_EQ(printable("a\x1b[31mb\r\n\tc\x7f"), "a[31mb\n\tc");
+  EXPECT_EQ(printable_json("{\"\xc3\xa4\":\"\x7f\xc2\x9b\u202E\"}\n"),
+            "{\"\xc3\xa4\":\"\\u007f\\u009b\\u202e\"}\n");
   EXPECT_EQ(printable("\xc2\x9b"
                       "2J \xc3\xa9 \xc2\xa0"),
             "2J \xc3\xa9 \xc2\xa0");

@@ -15,6 +15,7 @@
 #include "client/authorization/discovery.hpp"
 #include "client/authorization/guarded_http.hpp"
 #include "client/link/traced_link.hpp"
+#include "core/text/secrets.hpp"
 #include "json/json.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/status_codes.hpp"
@@ -174,14 +175,17 @@ int complain_of(const Error& error) {
 
 int print_login(const LoginArguments& arguments, const StoredToken& token) {
   if (arguments.as_json) {
-    json::object out = {
-        {"url", arguments.url},       {"issuer", token.issuer},
-        {"resource", token.resource}, {"client_id", token.client_id},
-        {"scope", token.scope},       {"can_refresh", !token.refresh_token.empty()}};
+    json::object out = {{"url", masked_url(arguments.url)},
+                        {"issuer", token.issuer},
+                        {"resource", token.resource},
+                        {"client_id", token.client_id},
+                        {"scope", token.scope},
+                        {"can_refresh", !token.refresh_token.empty()}};
     if (token.expires_at != 0) out["expires_at"] = token.expires_at;
     return print(to_json(out) + "\n");
   }
-  std::string text = "Logged in to " + one_line(arguments.url) + " by " + one_line(token.issuer);
+  std::string text =
+      "Logged in to " + one_line(masked_url(arguments.url)) + " by " + one_line(token.issuer);
   if (!token.scope.empty()) text.append(", with the scopes ").append(one_line(token.scope));
   return print(text + "\n");
 }
@@ -195,8 +199,9 @@ int run_login(const LoginArguments& arguments) {
   const Result<std::optional<StoredToken>> token = run.log_in();
   if (!token) return complain_of(token.error());
   if (*token) return print_login(arguments, **token);
-  if (arguments.as_json) return print(to_json(json::object{{"url", arguments.url}}) + "\n");
-  return print(one_line(arguments.url) + " asks for no authorization\n");
+  if (arguments.as_json)
+    return print(to_json(json::object{{"url", masked_url(arguments.url)}}) + "\n");
+  return print(one_line(masked_url(arguments.url)) + " asks for no authorization\n");
 }
 
 int run_logout(const LoginArguments& arguments) {
@@ -208,10 +213,11 @@ int run_logout(const LoginArguments& arguments) {
   const Result<std::size_t> count = run.log_out();
   if (!count) return complain_of(count.error());
   if (arguments.as_json) {
-    return print(to_json(json::object{{"url", arguments.url}, {"tokens", *count}}) + "\n");
+    return print(to_json(json::object{{"url", masked_url(arguments.url)}, {"tokens", *count}}) +
+                 "\n");
   }
   return print((*count == 0 ? "There was no token for " : "Logged out of ") +
-               one_line(arguments.url) + "\n");
+               one_line(masked_url(arguments.url)) + "\n");
 }
 
 void add_shared_options(Subcommand& command, LoginArguments& arguments) {

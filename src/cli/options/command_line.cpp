@@ -17,6 +17,7 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/options/help_text.hpp"
 #include "cli/options/suggestion.hpp"
+#include "core/text/secrets.hpp"
 
 namespace sluice {
 namespace {
@@ -264,7 +265,7 @@ std::string CommandLine::explain(const CLI::ParseError& error) const {
              question(name, options, help);
     }
     if (is_program) return "there is no command " + word + question(word, commands, help);
-    return chosen.get_name() + " takes no argument " + word + "; " + help;
+    return chosen.get_name() + " takes no argument " + masked_word(word) + "; " + help;
   }
   if (is_program && error.get_name() == "RequiredError") {
     std::string names;

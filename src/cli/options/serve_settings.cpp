@@ -265,6 +265,10 @@ Setting listen() {
 
 constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
     {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
+constexpr std::array<std::pair<std::string_view, ModelApi>, 3> kModelApis = {
+    {{"chat", ModelApi::chat},
+     {"responses", ModelApi::responses},
+     {"websocket", ModelApi::websocket}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevels = {
     {{"trace", LogLevel::trace},
      {"debug", LogLevel::debug},
@@ -321,6 +325,11 @@ std::vector<Setting> make_settings() {
            "GGUF file of the model, or the URL of an API like OpenAI's, with #NAME if it has "
            "several models; without it, a tiny built-in model runs",
            "a file or a URL", SLUICE_AT(engine.model)));
+  add(choice(
+      "engine.model_api", "--model-api",
+      "Which API of the model's server is asked: chat completions, Responses, or Responses over "
+      "a WebSocket",
+      kModelApis, SLUICE_AT(engine.model_api)));
   add(number("engine.slots", "--slots", 1, 256, "How many answers are generated at the same time",
              SLUICE_AT(engine.slots)));
   add(number(

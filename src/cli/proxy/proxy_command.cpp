@@ -27,6 +27,7 @@ namespace sluice {
 namespace {
 
 constexpr double kLongestIdle = 1e6;  // seconds
+constexpr int kMostPrograms = 10'000;
 
 constexpr const char* kProxyExamples =
     "Examples:\n"
@@ -42,6 +43,7 @@ struct ProxyArguments {
   ProxyTargets targets;
   SettingValues flags;
   std::optional<double> idle_timeout;
+  std::optional<int> programs_per_client;
   bool shares_sessions = false;
   bool has_one_session = false;
 };
@@ -111,6 +113,11 @@ int run_proxy(const ProxyArguments& arguments) {
   if (!(idle >= 0 && idle <= kLongestIdle)) {
     return failed({kExitUsage, "--idle-timeout: give seconds from 0 to 1000000; 0 is never", {}});
   }
+  constexpr int kDefaultPrograms = static_cast<int>(ProxyOptions::kProgramsPerClient);
+  const int programs = arguments.programs_per_client.value_or(kDefaultPrograms);
+  if (programs < 1 || programs > kMostPrograms) {
+    return failed({kExitUsage, "--programs-per-client: give a number from 1 to 10000", {}});
+  }
   auto upstreams = upstreams_of(
       arguments.targets, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(idle)));
   if (!upstreams) return failed(upstreams.error());
@@ -119,6 +126,7 @@ int run_proxy(const ProxyArguments& arguments) {
   if (const Result<void> logs = use_log(config->log); !logs) return failed(logs.error());
   return serve_proxy(*config, {.upstreams = *std::move(upstreams),
                                .shares_principals = arguments.shares_sessions,
+                               .programs_per_client = static_cast<std::size_t>(programs),
                                .has_one_session = arguments.has_one_session});
 }
 
@@ -131,7 +139,7 @@ void add_proxy_command(CommandLine& program) {
       kProxyExamples, [arguments] { return run_proxy(*arguments); });
   command.add_option("words", &arguments->targets.words,
                      {.text = std::string(kTargetText) + ". NAME= stands for the command behind --",
-                      .operand = "[NAME=]TARGET..."});
+                      .operand = "[NAME=]TARGET"});
   command.add_command_words(
       arguments->targets.command,
       {.text = "The command that starts a server, which each client gets for itself",
@@ -151,6 +159,12 @@ void add_proxy_command(CommandLine& program) {
       {.text = "How long a server may be silent about a request before it is asked whether it "
                "still lives; it is started anew if it does not say so. Default 300, 0: never",
        .operand = "SECONDS",
+       .group = group});
+  command.add_option(
+      "--programs-per-client", &arguments->programs_per_client,
+      {.text = "The most programs that run for one client at a time, if servers are programs; "
+               "a client is a key, or an address without one. Default 128",
+       .operand = "N",
        .group = group});
   command.add_flag("--share-sessions", arguments->shares_sessions,
                    {.text = "Take callers of the same address for one client. Otherwise each "

@@ -52,8 +52,10 @@ void ProxyService::open(std::function<void(Result<json::object>)> done) {
   });
 }
 
-void ProxyService::run(const ShutdownSignals& signals, bool hurries) {
+void ProxyService::run(const ShutdownSignals& signals, bool hurries,
+                       const std::function<void()>& on_end) {
   static_cast<void>(signals.wait());
+  if (on_end) on_end();
   const auto hurry = [&] {
     hurries = hurries || signals.take() == SignalRequest::end;
     return hurries;

@@ -22,9 +22,10 @@ class ProxyService {
   [[nodiscard]] ServerHost& host() { return *host_; }
   /// Calls Proxy::open() on its loop, where `done` is called too.
   void open(std::function<void(Result<json::object>)> done);
-  /// Blocks until `signals` ask for the end. Then ends everything: calls have the configured time
-  /// to end by themselves, unless another signal follows or `hurries` is set.
-  void run(const ShutdownSignals& signals, bool hurries);
+  /// Blocks until `signals` ask for the end. Then calls `on_end`, which may be empty, and ends
+  /// everything: calls have the configured time to end by themselves, unless another signal follows
+  /// or `hurries` is set.
+  void run(const ShutdownSignals& signals, bool hurries, const std::function<void()>& on_end = {});
 
  private:
   ProxyService(Duration deadline, ProxyOptions options);

@@ -6,7 +6,9 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
+#include "cli/targets/revision_choice.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "core/text/text.hpp"
 #include "net/loop/event_loop.hpp"
 #include "proxy/names.hpp"
 
@@ -26,9 +28,23 @@ std::string label_of(const Target& target) {
   return std::get<CommandTarget>(target.place).arguments.front();
 }
 
+/// Why a word is no target. It may have been meant as NAME=TARGET.
+Error not_a_target(const std::string& word, Error why) {
+  const std::string name = word.substr(0, word.find('='));
+  // An address that has a `=` has one of these before it.
+  if (name.size() == word.size() || name.find_first_of(":/") != std::string::npos) return why;
+  return {kExitUsage,
+          "\"" + name + "\" cannot be the name in NAME=TARGET: a name has 1 to " +
+              std::to_string(kMaxPrefix) + " letters, digits and '-', and begins with a letter",
+          {}};
+}
+
 Result<UpstreamOptions> named_upstream(const NamedTarget& named, const NamedValues& headers) {
   auto target = find_target(named.target);
-  if (!target) return std::unexpected(std::move(target.error()));
+  if (!target) {
+    if (!named.name.empty()) return std::unexpected(std::move(target.error()));
+    return std::unexpected(not_a_target(named.target.word, std::move(target.error())));
+  }
   const std::string prefix = prefix_of(target->name);
   auto upstream = upstream_of(*std::move(target), headers);
   if (!upstream) return upstream;
@@ -84,6 +100,9 @@ Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
                                                   Duration idle_timeout) {
   const auto named = named_targets(targets);
   if (!named) return std::unexpected(named.error());
+  if (auto known = check_revision(targets.revision); !known) {
+    return std::unexpected(std::move(known.error()));
+  }
   auto headers = split_named_values(targets.headers, ':', "--header \"Name: value\"");
   if (!headers) return std::unexpected(std::move(headers.error()));
   if (!headers->empty() && named->size() > 1) {
@@ -103,8 +122,17 @@ Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
       return fail(kExitUsage, upstream->label +
                                   ": with several servers, each needs a name: give NAME=TARGET, or "
                                   "NAME= for the command behind --");
-    } else if (std::ranges::find(out, upstream->prefix, &UpstreamOptions::prefix) != out.end()) {
-      return fail(kExitUsage, upstream->prefix + ": two servers have this name; give NAME=TARGET");
+    }
+    const auto same = std::ranges::find_if(out, [&](const UpstreamOptions& other) {
+      return to_lower(other.prefix) == to_lower(upstream->prefix);
+    });
+    if (same != out.end()) {
+      return fail(kExitUsage,
+                  same->prefix == upstream->prefix
+                      ? upstream->prefix + ": two servers have this name; give NAME=TARGET"
+                      : same->prefix + " and " + upstream->prefix +
+                            ": names must differ in more than case, because they "
+                            "begin URIs; give NAME=TARGET");
     }
     out.push_back(*std::move(upstream));
   }

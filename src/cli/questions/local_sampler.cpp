@@ -15,8 +15,9 @@ namespace sluice {
 namespace {
 
 constexpr int kUserRejected = -1;
-constexpr Duration kStopCheck = std::chrono::milliseconds(100);  // between looks whether to go on
-constexpr std::size_t kMaxShownRequest = 200;                    // bytes
+/// How often it is checked whether somebody still waits.
+constexpr Duration kStopCheck = std::chrono::milliseconds(100);
+constexpr std::size_t kMaxShownRequest = 200;  // bytes
 
 std::unexpected<Error> rejected() {
   return fail(kUserRejected, "User rejected sampling request");

@@ -250,9 +250,11 @@ std::optional<std::string> read_terminal_line() {
   const std::stop_callback woken(question_stop(), [&over] { ::eventfd_write(over.get(), 1); });
   std::string line;
   while (line.size() < kMaxAnswer) {
-    std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {over.get(), POLLIN, 0}}};
+    // A descriptor of -1 is ignored.
+    std::array<pollfd, 3> waits{
+        {{STDIN_FILENO, POLLIN, 0}, {over.get(), POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
-    if (waits[1].revents != 0) {
+    if (waits[1].revents != 0 || waits[2].revents != 0) {
       // The shell must not read what was typed for the server.
       ::tcflush(STDIN_FILENO, TCIFLUSH);
       if (!Interrupts::is_pending()) {
@@ -274,8 +276,11 @@ std::optional<std::string> read_terminal_line() {
 
 std::optional<AskedUser> terminal_user() {
   if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return std::nullopt;
+  // The thread of the answers and that of a command may both want to ask.
+  static std::recursive_mutex asking;
   return AskedUser{.show = [](std::string_view text) { write_all(STDERR_FILENO, text); },
-                   .read_line = read_terminal_line};
+                   .read_line = read_terminal_line,
+                   .turn = std::make_shared<std::unique_lock<std::recursive_mutex>>(asking)};
 }
 
 std::optional<bool> said_yes(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,12 @@ struct AskedUser {
   std::function<void(std::string_view text)> show;
   /// A line without its line break. Nothing: the user wants to answer no more.
   std::function<std::optional<std::string>()> read_line;
+  /// As long as it lives, nobody on another thread has the user.
+  std::shared_ptr<void> turn = {};
 };
 
-/// The user at the terminal, if standard input and standard error are one. The reading ends when
+/// The user at the terminal, if standard input and standard error are one. Waits until others have
+/// asked; keep it for one question and its parts, on one thread. The reading ends when
 /// nobody waits for the answer (question_stop()); what was typed is dropped then, and the user is
 /// told unless they have interrupted the program.
 std::optional<AskedUser> terminal_user();

@@ -27,7 +27,8 @@ constexpr const char* kCallExamples =
     "Examples:\n"
     "  sluice call http://127.0.0.1:8080/mcp count to=5\n"
     "  sluice call notes search query=\"cheap flights\" limit=3 tags=a tags=b\n"
-    "  sluice call notes add --arguments '{\"title\": \"Milk\"}'\n"
+    "  sluice call notes add '{\"title\": \"Milk\"}'\n"
+    "  sluice call notes add - < note.json\n"
     "  sluice call -- npx -y some-server search query=\"cheap flights\"\n"
     "  sluice call notes summarize --sampling allow --model model.gguf\n"
     "  sluice call -v notes search query=\"cheap flights\"   # what is said, on standard error\n"
@@ -36,18 +37,20 @@ constexpr const char* kCallExamples =
     "\n"
     "NAME=VALUE is read by the tool's schema: as a number, true, false, null, JSON of an array or "
     "an object, or as text. A name that is repeated gives an array, a.b=1 a member of an object, "
-    "and NAME:=JSON is that JSON.\n"
+    "and NAME:=JSON is that JSON. A word {...} is a JSON object with arguments, and - reads one "
+    "from standard input.\n"
     "\n"
     "With a command after --, the tool and its arguments stand at the end of the command: the "
-    "words NAME=VALUE there are arguments, and the word before them is the tool. If words of the "
-    "command have that form too, put the tool and its arguments before --.\n"
+    "words NAME=VALUE, {...} and - there are arguments, and the word before them is the tool. If "
+    "words of the command have that form too, put the tool and its arguments before --.\n"
     "\n"
     "What the tool says while it runs is printed as it comes. Images, audio and binary resources "
     "are saved; no file is replaced. Ctrl-C cancels the call. A tool that fails ends with 5.\n";
 
 constexpr std::size_t kMaxArguments = std::size_t{16} << 20U;  // bytes of standard input
 constexpr WordForm kCallForm = {.name = "the name of a tool, which `sluice tools` lists",
-                                .takes_assignments = true};
+                                .takes_assignments = true,
+                                .takes_object = true};
 
 struct CallCommandOptions {
   RemoteOptions remote;
@@ -67,13 +70,13 @@ Result<json::object> given_arguments(const std::string& text) {
     read = *std::move(input);
   }
   auto parsed = exact_json(read);
-  if (!parsed) return fail(kExitUsage, "--arguments: " + parsed.error().message);
-  if (!parsed->is_object()) return fail(kExitUsage, "--arguments: give a JSON object");
+  if (!parsed) return fail(kExitUsage, "the arguments: " + parsed.error().message);
+  if (!parsed->is_object()) return fail(kExitUsage, "the arguments: give a JSON object");
   return std::move(parsed->get_object());
 }
 
 Result<json::object> schema_of(Client& client, const std::string& name) {
-  const std::vector<Listed> tools = client.tools();
+  const std::vector<Listed> tools = client.tools(name);
   const auto found = std::ranges::find(tools, name, &Listed::name);
   if (found != tools.end()) {
     const json::object* const schema = object_at(found->definition, "inputSchema");
@@ -87,16 +90,16 @@ Result<json::object> schema_of(Client& client, const std::string& name) {
                                              : "; did you mean " + std::string(meant) + "?"));
 }
 
-int call_tool(RemoteServer& server, const std::string& tool, const json::object& arguments,
+int call_tool(Client& server, const std::string& tool, const json::object& arguments,
               const CallCommandOptions& options, const ContentPlace& place) {
   const bool as_json = options.remote.as_json;
   if (!options.as_task) {
-    auto call = server.client.call(tool, arguments, server.call);
+    auto call = server.call(tool, arguments);
     return show_call(call, as_json, place);
   }
-  const auto task = server.client.start(tool, arguments, server.call).result();
+  const auto task = server.start(tool, arguments).result();
   if (!task.id().empty()) {
-    return print(as_json ? to_json(json::object{{"taskId", task.id()}}) + "\n"
+    return print(as_json ? printable_json(to_json(json::object{{"taskId", task.id()}})) + "\n"
                          : one_line(task.id()) + "\n");
   }
   complain("call: the server has made no task of it, but answered");
@@ -104,16 +107,19 @@ int call_tool(RemoteServer& server, const std::string& tool, const json::object&
   return show_call(answer, as_json, place);
 }
 
-int run_call(RemoteServer& server, const RemoteWords& words, const CallCommandOptions& options) {
+int run_call(Client& server, const RemoteWords& words, const CallCommandOptions& options) {
   const auto failed = [](const Error& error) {
     complain("call: " + error.message);
     return error.code;
   };
   const auto place = content_place(options.content);
   if (!place) return failed(place.error());
-  auto given = given_arguments(options.arguments);
+  if (!words.object.empty() && !options.arguments.empty()) {
+    return failed(fail(kExitUsage, "give either --arguments or a JSON object").error());
+  }
+  auto given = given_arguments(words.object.empty() ? options.arguments : words.object);
   if (!given) return failed(given.error());
-  const auto schema = schema_of(server.client, words.name);
+  const auto schema = schema_of(server, words.name);
   if (!schema) return failed(schema.error());
   const auto arguments = tool_arguments(words.assignments, *schema, *std::move(given));
   if (!arguments) return failed(arguments.error());
@@ -127,7 +133,7 @@ void add_call_command(CommandLine& program) {
   Subcommand command =
       program.add_subcommand("call", "Call a tool of an MCP server", kCallExamples, [options] {
         return with_server("call", options->remote, kCallForm, client_answers(options->questions),
-                           [&](RemoteServer& server, const RemoteWords& words) {
+                           [&](Client& server, const RemoteWords& words) {
                              return run_call(server, words, *options);
                            });
       });

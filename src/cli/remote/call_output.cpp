@@ -29,18 +29,25 @@ std::string state_text(const CallEvent& event) {
 /// Everything of a result as text: its content, or its structured content if there is no other.
 ShownContent shown_reply(const ToolReply& reply, const ContentPlace& place) {
   const json::value* const content = reply.result.if_contains("content");
-  ShownContent out = content != nullptr && content->is_array()
-                         ? shown_content(content->get_array(), place)
-                         : ShownContent();
-  if (out.text.empty() && out.notes.empty() && !reply.structured().is_null()) {
-    out.text = printable(to_json(reply.structured())) + "\n";
+  const bool has_structured = !reply.structured().is_null();
+  if (content == nullptr ? !has_structured : !content->is_array()) {
+    return server_mistake("content must be an array");
+  }
+  ShownContent out =
+      content == nullptr ? ShownContent() : shown_content(content->get_array(), place);
+  if (out.text.empty() && out.notes.empty() && has_structured) {
+    out.text = printable_json(to_json(reply.structured())) + "\n";
   }
   return out;
 }
 
 int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlace place) {
-  // The text of a failure goes elsewhere than to the terminal that shows images.
-  if (reply.is_error()) place.images = ImageProtocol::none;
+  // The text of a failure goes elsewhere: not to the terminal that shows images, and to where
+  // messages of this program are.
+  if (reply.is_error()) {
+    place.images = ImageProtocol::none;
+    place.passes_text = false;
+  }
   ShownContent shown = shown_reply(reply, place);
   if (!reply.is_error()) {
     if (!streamed.empty()) shown.replace_text(rest_of(shown.text, streamed));
@@ -53,7 +60,7 @@ int print_reply(const ToolReply& reply, const std::string& streamed, ContentPlac
 }
 
 int print_json(const ToolReply& reply) {
-  const int printed = print(to_json(reply.result) + "\n");
+  const int printed = print(printable_json(to_json(reply.result)) + "\n");
   if (printed != kExitOk || !reply.is_error()) return printed;
   complain("the tool has failed");
   return kExitToolError;
@@ -67,11 +74,14 @@ std::string rest_of(std::string_view text, std::string_view streamed) {
 }
 
 std::string progress_text(const CallEvent& event) {
-  constexpr double kWhole = 100;
+  constexpr std::size_t kBarWidth = 20;
+  constexpr std::size_t kWhole = 100;
   const double share = event.total && *event.total > 0 ? event.progress / *event.total : 0;
   const bool is_known = !std::isnan(share);  // as if both are too large for a number
   const auto percent = is_known ? std::lround(std::clamp(share, 0.0, 1.0) * kWhole) : 0;
-  std::string out = std::to_string(percent) + " %";
+  std::string out = "[" + std::string(kBarWidth, '-') + "] " + std::to_string(percent) + " %";
+  const auto done = static_cast<std::size_t>(percent) * kBarWidth / kWhole;
+  std::fill_n(out.begin() + 1, done, '#');
   if (!event.message.empty()) out.append(" ").append(one_line(event.message));
   return out;
 }
@@ -91,7 +101,7 @@ std::optional<int> CallOutput::add(const CallEvent& event) {
     return std::nullopt;
   }
   progress_.clear();
-  const std::string text = printable(event.message);
+  const std::string text = text_for(STDOUT_FILENO, event.message);
   if (streamed_.size() + text.size() <= kMaxStreamed) {
     streamed_.append(text);
   } else {

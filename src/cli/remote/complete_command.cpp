@@ -25,7 +25,7 @@ constexpr WordForm kCompleteForm = {
     .name = "a prompt or a template, which `sluice prompts` and `sluice resources` list",
     .takes_assignments = true};
 
-int run_complete(RemoteServer& server, const RemoteWords& words, bool as_json) {
+int run_complete(Client& server, const RemoteWords& words, bool as_json) {
   const auto failed = [](const std::string& message) {
     complain("complete: " + message);
     return kExitUsage;
@@ -39,15 +39,14 @@ int run_complete(RemoteServer& server, const RemoteWords& words, bool as_json) {
     argument.context.emplace(one->first, one->second);
   }
   const bool is_template = words.name.contains("://") || words.name.contains('{');
-  const ArgumentCompletion completion = is_template
-                                            ? server.client.complete_resource(words.name, argument)
-                                            : server.client.complete_prompt(words.name, argument);
+  const ArgumentCompletion completion = is_template ? server.complete_resource(words.name, argument)
+                                                    : server.complete_prompt(words.name, argument);
   if (as_json) {
     json::array values;
     for (const std::string& value : completion.values) values.emplace_back(value);
     json::object out{{"values", std::move(values)}, {"hasMore", completion.has_more}};
     if (completion.total) out["total"] = *completion.total;
-    return print(to_json(out) + "\n");
+    return print(printable_json(to_json(out)) + "\n");
   }
   std::string text;
   for (const std::string& value : completion.values) text.append(one_line(value)).append("\n");
@@ -62,7 +61,7 @@ void add_complete_command(CommandLine& program) {
       "complete", "Complete the argument of a prompt or of a resource", kCompleteExamples,
       [options] {
         return with_server("complete", *options, kCompleteForm, {},
-                           [&](RemoteServer& server, const RemoteWords& words) {
+                           [&](Client& server, const RemoteWords& words) {
                              return run_complete(server, words, options->as_json);
                            });
       });

@@ -59,20 +59,21 @@ std::string info_text(const Client& client, const json::object& about, const Sty
   return out;
 }
 
-int run_info(RemoteServer& server, bool as_json) {
-  Client& client = server.client;
+int run_info(Client& client, bool as_json) {
   const json::object about = described(client);
   if (!as_json) return print(info_text(client, about, Style::of(STDOUT_FILENO)));
-  return print(to_json(json::object{{"revision", client.revision()}, {"server", about}}) + "\n");
+  return print(
+      printable_json(to_json(json::object{{"revision", client.revision()}, {"server", about}})) +
+      "\n");
 }
 
-int run_ping(RemoteServer& server, bool as_json) {
+int run_ping(Client& server, bool as_json) {
   const auto before = std::chrono::steady_clock::now();
-  server.client.ping();
+  server.ping();
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - before;
   const double milliseconds = std::round(took.count() * 100) / 100;
   if (as_json) return print(to_json(json::object{{"milliseconds", milliseconds}}) + "\n");
-  return print("The server answered in " + to_json(milliseconds) + " ms\n");
+  return print("The server answered in " + to_json(json::value(milliseconds)) + " ms\n");
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ void add_info_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
   Subcommand command = program.add_subcommand(
       "info", "Say what an MCP server is and offers", kInfoExamples, [options] {
-        return with_server("info", *options, {}, {}, [&](RemoteServer& server, const RemoteWords&) {
+        return with_server("info", *options, {}, {}, [&](Client& server, const RemoteWords&) {
           return run_info(server, options->as_json);
         });
       });
@@ -92,7 +93,7 @@ void add_ping_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
   Subcommand command = program.add_subcommand(
       "ping", "Ask an MCP server whether it is there", kPingExamples, [options] {
-        return with_server("ping", *options, {}, {}, [&](RemoteServer& server, const RemoteWords&) {
+        return with_server("ping", *options, {}, {}, [&](Client& server, const RemoteWords&) {
           return run_ping(server, options->as_json);
         });
       });

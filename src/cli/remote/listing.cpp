@@ -77,7 +77,7 @@ std::string listing_of(std::span<const Listed> entries, const Style& style) {
 std::string json_listing(std::string_view key, std::span<const Listed> entries) {
   json::array list;
   for (const Listed& entry : entries) list.push_back(entry.definition);
-  return to_json(json::object{{key, std::move(list)}}) + "\n";
+  return printable_json(to_json(json::object{{key, std::move(list)}})) + "\n";
 }
 
 }  // namespace sluice

@@ -36,8 +36,8 @@ constexpr const char* kPromptExamples =
 constexpr WordForm kPromptForm = {.name = "the name of a prompt, which `sluice prompts` lists",
                                   .takes_assignments = true};
 
-int run_prompts(RemoteServer& server, bool as_json) {
-  const std::vector<Listed> prompts = server.client.prompts();
+int run_prompts(Client& server, bool as_json) {
+  const std::vector<Listed> prompts = server.prompts();
   if (as_json) return print(json_listing("prompts", prompts));
   if (prompts.empty()) complain("prompts: the server has none");
   return print(listing_of(prompts, Style::of(STDOUT_FILENO)));
@@ -60,7 +60,7 @@ ShownContent shown_messages(const json::array& messages, const ContentPlace& pla
   return out;
 }
 
-int run_prompt(RemoteServer& server, const RemoteWords& words, bool as_json,
+int run_prompt(Client& server, const RemoteWords& words, bool as_json,
                const ContentOptions& options) {
   const auto failed = [](const Error& error) {
     complain("prompt: " + error.message);
@@ -73,13 +73,12 @@ int run_prompt(RemoteServer& server, const RemoteWords& words, bool as_json,
   json::object arguments;
   for (const auto& [name, value] : *given) arguments[name] = value;
   json::object params{{"name", words.name}, {"arguments", std::move(arguments)}};
-  const json::object result =
-      server.client.request("prompts/get", std::move(params), server.call).result();
-  if (as_json) return print(to_json(result) + "\n");
+  const json::object result = server.request("prompts/get", std::move(params)).result();
+  if (as_json) return print(printable_json(to_json(result)) + "\n");
   const json::value* const messages = result.if_contains("messages");
   return messages != nullptr && messages->is_array()
              ? print(shown_messages(messages->get_array(), *place))
-             : kExitOk;
+             : print(server_mistake("messages must be an array"));
 }
 
 }  // namespace
@@ -88,10 +87,9 @@ void add_prompts_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
   Subcommand command = program.add_subcommand(
       "prompts", "List the prompts of an MCP server", kPromptsExamples, [options] {
-        return with_server("prompts", *options, {}, {},
-                           [&](RemoteServer& server, const RemoteWords&) {
-                             return run_prompts(server, options->as_json);
-                           });
+        return with_server("prompts", *options, {}, {}, [&](Client& server, const RemoteWords&) {
+          return run_prompts(server, options->as_json);
+        });
       });
   add_remote_options(command, *options, {.operand = "TARGET", .text = std::string(kTargetText)});
 }
@@ -103,7 +101,7 @@ void add_prompt_command(CommandLine& program) {
   Subcommand command = program.add_subcommand(
       "prompt", "Get a prompt of an MCP server", kPromptExamples, [options, content, questions] {
         return with_server("prompt", *options, kPromptForm, client_answers(*questions),
-                           [&](RemoteServer& server, const RemoteWords& words) {
+                           [&](Client& server, const RemoteWords& words) {
                              return run_prompt(server, words, options->as_json, *content);
                            });
       });

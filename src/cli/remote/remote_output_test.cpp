@@ -86,6 +86,23 @@ TEST(ShownContent, IsTextOrAFile) {
   EXPECT_FALSE(shown.has_failed);
 }
 
+TEST(ShownContent, APipeGetsTheTextAsItIs) {
+  const json::value blocks = json_value(R"([{"type":"text","text":"a\r\n\f\u001b[1m\u202e\n"}])");
+  EXPECT_EQ(shown_content(blocks.get_array(), {.passes_text = true}).text,
+            "a\r\n\f\x1b[1m\u202e\n");
+  EXPECT_EQ(shown_content(blocks.get_array(), {}).text, "a\n[1m\n");
+}
+
+TEST(ShownContent, SaysWhatTheServerHasDoneWrong) {
+  for (const char* const block :
+       {R"([{"type":"image","mimeType":"image/png"}])", R"([{"type":"image","data":5}])"}) {
+    const ShownContent shown = shown_content(json_value(block).get_array(), {});
+    EXPECT_THAT(shown.notes, ElementsAre("the server has sent an image without data"));
+    EXPECT_TRUE(shown.has_failed);
+  }
+  EXPECT_TRUE(server_mistake("content must be an array").has_failed);
+}
+
 TEST(ShownContent, ImagesAreShownWhereTheTerminalCan) {
   const test::TemporaryDirectory folder;
   ShownContent shown = shown_content(json_value(R"([{"type":"text","text":"Look:"},
@@ -124,12 +141,14 @@ TEST(CallOutput, DoesNotRepeatWhatWasStreamed) {
   EXPECT_EQ(rest_of("done\n", "one two\n"), "done\n");
 }
 
-TEST(CallOutput, ShowsProgressInPercent) {
-  EXPECT_EQ(progress_text({.message = "Reading", .progress = 2, .total = 5}), "40 % Reading");
-  EXPECT_EQ(progress_text({.progress = 7, .total = 5}), "100 %");
-  EXPECT_EQ(progress_text({.progress = 7, .total = 0}), "0 %");
+TEST(CallOutput, ShowsProgressAsABar) {
+  EXPECT_EQ(progress_text({.message = "Reading", .progress = 2, .total = 5}),
+            "[########------------] 40 % Reading");
+  EXPECT_EQ(progress_text({.progress = 7, .total = 5}), "[####################] 100 %");
+  constexpr std::string_view kEmpty = "[--------------------] 0 %";
+  EXPECT_EQ(progress_text({.progress = 7, .total = 0}), kEmpty);
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(progress_text({.progress = kInfinite, .total = kInfinite}), "0 %");
+  EXPECT_EQ(progress_text({.progress = kInfinite, .total = kInfinite}), kEmpty);
 }
 
 }  // namespace

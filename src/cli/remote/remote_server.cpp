@@ -1,7 +1,6 @@
 #include "cli/remote/remote_server.hpp"
 
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -14,12 +13,12 @@
 #include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
+#include "cli/targets/revision_choice.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "cli/terminal/traffic_text.hpp"
 #include "core/version.hpp"
 #include "net/http/status_codes.hpp"
-#include "protocol/revision.hpp"
 
 namespace sluice {
 namespace {
@@ -45,8 +44,8 @@ Client connect_at(ServerPlace place, ClientOptions options) {
   return connect(listening.url, std::move(options));
 }
 
-Result<RemoteServer> open_server(const RemoteWords& words, const RemoteOptions& options,
-                                 ClientOptions client) {
+Result<Client> open_server(const RemoteWords& words, const RemoteOptions& options,
+                           ClientOptions client) {
   auto target = find_target(words.target);
   if (!target) return std::unexpected(std::move(target.error()));
   for (const std::string& warning : target->warnings) complain(warning);
@@ -55,16 +54,17 @@ Result<RemoteServer> open_server(const RemoteWords& words, const RemoteOptions& 
 
 }  // namespace
 
-Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, ClientOptions client) {
+Result<Client> connect_to(Target target, const RemoteOptions& options, ClientOptions client) {
   auto headers = split_named_values(options.headers, ':', "--header \"Name: value\"");
   if (!headers) return std::unexpected(std::move(headers.error()));
   client.info = {.name = "sluice", .version = std::string(kVersion)};
-  if (!options.revision.empty() && find_revision(options.revision) == nullptr) {
-    std::string known;
-    for (const Revision& each : revisions()) {
-      known.append(known.empty() ? "" : ", ").append(each.name);
-    }
-    return fail(kExitUsage, "--revision: give one of " + known);
+  client.on_renewed = [] {
+    complain(
+        "the server had forgotten the session; in the new one, what calls have stored, "
+        "subscriptions and the log level are lost");
+  };
+  if (auto known = check_revision(options.revision); !known) {
+    return std::unexpected(std::move(known.error()));
   }
   client.revision = options.revision;
   if (options.is_verbose) client.on_traffic = traffic_printer();
@@ -73,14 +73,17 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
   if (options.timeout) {
     const auto timeout = duration_of(*options.timeout);
     if (!timeout) return std::unexpected(timeout.error());
-    if (*timeout > Duration()) client.connect_timeout = *timeout;
+    if (*timeout > Duration()) {
+      client.connect_timeout = *timeout;
+      client.probe_timeout = std::min<std::chrono::nanoseconds>(client.probe_timeout, *timeout);
+    }
     client.idle_timeout = *timeout;
   }
   auto place = server_place(std::move(target.place), *std::move(headers));
   if (!place) return std::unexpected(std::move(place.error()));
   const bool is_command = std::holds_alternative<ServerCommand>(*place);
   try {
-    return RemoteServer{.client = connect_at(*std::move(place), std::move(client))};
+    return connect_at(*std::move(place), std::move(client));
   } catch (const Error& error) {
     // A program that is not there is a server that cannot be reached.
     const bool is_absent = error.code == kTimedOut || (error.code == kBadRequest && is_command);
@@ -90,7 +93,7 @@ Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, Cli
 
 int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
                 Result<ClientOptions> client,
-                const std::function<int(RemoteServer&, const RemoteWords&)>& work) {
+                const std::function<int(Client&, const RemoteWords&)>& work) {
   const auto failed = [&](const Error& error, int code) {
     const std::string_view why = error.message.empty() ? "the server does not say what is wrong"
                                                        : std::string_view(error.message);

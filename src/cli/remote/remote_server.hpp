@@ -11,21 +11,15 @@
 
 namespace sluice {
 
-/// A server that a command talks to.
-struct RemoteServer {
-  Client client;
-  CallOptions call = {};  // for the command's own request
-};
-
 /// Connects to `target` as `options` say. `client` has what the command can be asked. Errors carry
 /// an exit code.
-Result<RemoteServer> connect_to(Target target, const RemoteOptions& options, ClientOptions client);
+Result<Client> connect_to(Target target, const RemoteOptions& options, ClientOptions client);
 
 /// Splits the words, connects, runs `work`, and complains in the name of `command` about what
 /// fails, such as `client`, which is as of connect_to(). An interrupt by the user cancels
 /// connecting and all requests. Returns the program's exit code.
 int with_server(std::string_view command, const RemoteOptions& options, const WordForm& form,
                 Result<ClientOptions> client,
-                const std::function<int(RemoteServer&, const RemoteWords&)>& work);
+                const std::function<int(Client&, const RemoteWords&)>& work);
 
 }  // namespace sluice

@@ -4,12 +4,21 @@
 #include <span>
 
 #include "cli/options/exit_code.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
 namespace {
 
 using Words = std::span<const std::string>;
+
+bool is_object(std::string_view word) {
+  return word == "-" || word.starts_with('{');
+}
+
+bool is_argument(std::string_view word, const WordForm& form) {
+  return (form.takes_assignments && is_assignment(word)) || (form.takes_object && is_object(word));
+}
 
 std::string missing(const WordForm& form) {
   return "give " + std::string(form.name);
@@ -23,13 +32,17 @@ Result<void> take_rest(RemoteWords& out, Words rest, const WordForm& form) {
     rest = rest.subspan(1);
   }
   for (const std::string& word : rest) {
-    if (form.takes_assignments && is_assignment(word)) {
+    if (form.takes_object && is_object(word)) {
+      if (!out.object.empty()) return fail(kExitUsage, "give the arguments as one JSON object");
+      out.object = word;
+    } else if (form.takes_assignments && is_assignment(word)) {
       out.assignments.push_back(word);
     } else if (form.takes_assignments) {
       return fail(kExitUsage,
                   "\"" + word + "\" is no argument: give NAME=VALUE, such as text=hello");
     } else {
-      return fail(kExitUsage, "there is no use for \"" + word + "\" behind the others");
+      return fail(kExitUsage,
+                  "there is no use for \"" + masked_word(word) + "\" behind the others");
     }
   }
   return {};
@@ -59,7 +72,7 @@ Result<RemoteWords> split_words(const std::vector<std::string>& words,
     out.target.command = command;
   } else {
     auto end = command.end();
-    while (form.takes_assignments && end != command.begin() && is_assignment(*(end - 1))) --end;
+    while (end != command.begin() && is_argument(*(end - 1), form)) --end;
     if (!form.name.empty() && end != command.begin()) --end;
     if (end == command.begin()) {
       return fail(kExitUsage, missing(form) + " behind the command that starts the server");

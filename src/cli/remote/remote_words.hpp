@@ -14,6 +14,7 @@ namespace sluice {
 struct WordForm {
   std::string_view name = {};      // what the word is that must be there; empty: there is none
   bool takes_assignments = false;  // whether NAME=VALUE words may follow
+  bool takes_object = false;       // whether a JSON object may follow, or - for standard input
 };
 
 /// The words of a command, by what they are.
@@ -21,6 +22,7 @@ struct RemoteWords {
   TargetArguments target = {};
   std::string name = {};                      // the tool, resource or prompt
   std::vector<std::string> assignments = {};  // NAME=VALUE or NAME:=JSON
+  std::string object = {};                    // {...}, or -; empty: there is none
 };
 
 /// Whether `word` is NAME=VALUE or NAME:=JSON. NAME has letters, digits, `_`, `-`, `.` and `$`, and
@@ -29,7 +31,7 @@ bool is_assignment(std::string_view word);
 
 /// Sorts the `words` of a command line and those of the `command` behind "--". Without a command
 /// the first word is the target. With one, what belongs to us stands either before "--", or at the
-/// end of the command: the assignments there, and the word before them. Errors carry kExitUsage.
+/// end of the command: the arguments there, and the word before them. Errors carry kExitUsage.
 Result<RemoteWords> split_words(const std::vector<std::string>& words,
                                 const std::vector<std::string>& command, const WordForm& form);
 

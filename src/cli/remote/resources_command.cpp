@@ -51,33 +51,32 @@ json::array definitions_of(const std::vector<Listed>& entries) {
   return out;
 }
 
-int run_resources(RemoteServer& server, bool as_json) {
-  std::vector<Listed> resources = server.client.resources();
-  const std::vector<Listed> templates = templates_of(server.client);
+int run_resources(Client& server, bool as_json) {
+  std::vector<Listed> resources = server.resources();
+  const std::vector<Listed> templates = templates_of(server);
   if (as_json) {
-    return print(to_json(json::object{{"resources", definitions_of(resources)},
-                                      {"resourceTemplates", definitions_of(templates)}}) +
-                 "\n");
+    return print(
+        printable_json(to_json(json::object{{"resources", definitions_of(resources)},
+                                            {"resourceTemplates", definitions_of(templates)}})) +
+        "\n");
   }
   resources.insert(resources.end(), templates.begin(), templates.end());
   if (resources.empty()) complain("resources: the server has none");
   return print(listing_of(resources, Style::of(STDOUT_FILENO)));
 }
 
-int run_read(RemoteServer& server, const std::string& uri, bool as_json,
-             const ContentOptions& options) {
+int run_read(Client& server, const std::string& uri, bool as_json, const ContentOptions& options) {
   const auto place = content_place(options);
   if (!place) {
     complain("read: " + place.error().message);
     return place.error().code;
   }
-  const json::object result =
-      server.client.request("resources/read", {{"uri", uri}}, server.call).result();
-  if (as_json) return print(to_json(result) + "\n");
+  const json::object result = server.request("resources/read", {{"uri", uri}}).result();
+  if (as_json) return print(printable_json(to_json(result)) + "\n");
   const json::value* const contents = result.if_contains("contents");
   return contents != nullptr && contents->is_array()
              ? print(shown_resource(contents->get_array(), *place))
-             : print("");
+             : print(server_mistake("contents must be an array"));
 }
 
 }  // namespace
@@ -86,10 +85,9 @@ void add_resources_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
   Subcommand command = program.add_subcommand(
       "resources", "List the resources of an MCP server", kResourcesExamples, [options] {
-        return with_server("resources", *options, {}, {},
-                           [&](RemoteServer& server, const RemoteWords&) {
-                             return run_resources(server, options->as_json);
-                           });
+        return with_server("resources", *options, {}, {}, [&](Client& server, const RemoteWords&) {
+          return run_resources(server, options->as_json);
+        });
       });
   add_remote_options(command, *options, {.operand = "TARGET", .text = std::string(kTargetText)});
 }
@@ -101,7 +99,7 @@ void add_read_command(CommandLine& program) {
   Subcommand command = program.add_subcommand(
       "read", "Read a resource of an MCP server", kReadExamples, [options, content, questions] {
         return with_server("read", *options, kReadForm, client_answers(*questions),
-                           [&](RemoteServer& server, const RemoteWords& words) {
+                           [&](Client& server, const RemoteWords& words) {
                              return run_read(server, words.name, options->as_json, *content);
                            });
       });

@@ -41,12 +41,12 @@ std::string task_line(const TaskDescription& task) {
   return out + "\n";
 }
 
-int list_tasks(RemoteServer& server, bool as_json) {
-  const std::vector<TaskDescription> tasks = server.client.tasks();
+int list_tasks(Client& server, bool as_json) {
+  const std::vector<TaskDescription> tasks = server.tasks();
   if (as_json) {
     json::array all;
     for (const TaskDescription& task : tasks) all.emplace_back(task.definition);
-    return print(to_json(json::object{{"tasks", std::move(all)}}) + "\n");
+    return print(printable_json(to_json(json::object{{"tasks", std::move(all)}})) + "\n");
   }
   if (tasks.empty()) complain("tasks: you have none there");
   std::string out;
@@ -56,20 +56,20 @@ int list_tasks(RemoteServer& server, bool as_json) {
 
 int show_task(const RemoteTask<>& task, bool as_json) {
   const TaskDescription state = task.state();
-  return print(as_json ? to_json(state.definition) + "\n" : task_line(state));
+  return print(as_json ? printable_json(to_json(state.definition)) + "\n" : task_line(state));
 }
 
-int wait_for_task(RemoteServer& server, const TasksOptions& options) {
+int wait_for_task(Client& server, const TasksOptions& options) {
   const auto place = content_place(options.content);
   if (!place) {
     complain("tasks: " + place.error().message);
     return place.error().code;
   }
-  auto call = server.client.task(options.wait).wait(server.call);
+  auto call = server.task(options.wait).wait();
   return show_call(call, options.remote.as_json, *place);
 }
 
-int run_tasks(RemoteServer& server, const TasksOptions& options) {
+int run_tasks(Client& server, const TasksOptions& options) {
   const int given = static_cast<int>(!options.get.empty()) +
                     static_cast<int>(!options.wait.empty()) +
                     static_cast<int>(!options.cancel.empty());
@@ -79,9 +79,9 @@ int run_tasks(RemoteServer& server, const TasksOptions& options) {
   }
   const bool as_json = options.remote.as_json;
   if (!options.wait.empty()) return wait_for_task(server, options);
-  if (!options.get.empty()) return show_task(server.client.task(options.get), as_json);
+  if (!options.get.empty()) return show_task(server.task(options.get), as_json);
   if (options.cancel.empty()) return list_tasks(server, as_json);
-  const RemoteTask<> task = server.client.task(options.cancel);
+  const RemoteTask<> task = server.task(options.cancel);
   task.cancel();
   return show_task(task, as_json);
 }
@@ -94,7 +94,7 @@ void add_tasks_command(CommandLine& program) {
       "tasks", "Show, await and cancel the tasks of an MCP server", kTasksExamples, [options] {
         return with_server(
             "tasks", options->remote, {}, client_answers(options->questions),
-            [&](RemoteServer& server, const RemoteWords&) { return run_tasks(server, *options); });
+            [&](Client& server, const RemoteWords&) { return run_tasks(server, *options); });
       });
   add_remote_options(command, options->remote,
                      {.operand = "TARGET", .text = std::string(kTargetText)});

@@ -21,8 +21,8 @@ constexpr const char* kToolsExamples =
     "A line has the tool's name, its arguments and their types, and the first sentence of its "
     "description. Arguments that may be left out have a question mark.\n";
 
-int run_tools(RemoteServer& server, bool as_json) {
-  const std::vector<Listed> tools = server.client.tools();
+int run_tools(Client& server, bool as_json) {
+  const std::vector<Listed> tools = server.tools();
   if (as_json) return print(json_listing("tools", tools));
   if (tools.empty()) complain("tools: the server has none");
   return print(listing_of(tools, Style::of(STDOUT_FILENO)));
@@ -34,10 +34,9 @@ void add_tools_command(CommandLine& program) {
   const auto options = std::make_shared<RemoteOptions>();
   Subcommand command =
       program.add_subcommand("tools", "List the tools of an MCP server", kToolsExamples, [options] {
-        return with_server("tools", *options, {}, {},
-                           [&](RemoteServer& server, const RemoteWords&) {
-                             return run_tools(server, options->as_json);
-                           });
+        return with_server("tools", *options, {}, {}, [&](Client& server, const RemoteWords&) {
+          return run_tools(server, options->as_json);
+        });
       });
   add_remote_options(command, *options, {.operand = "TARGET", .text = std::string(kTargetText)});
 }

@@ -30,7 +30,8 @@ struct WatchCommandOptions {
 };
 
 std::string watched_line(std::string_view method, const json::object& params, bool as_json) {
-  if (as_json) return to_json(json::object{{"method", method}, {"params", params}}) + "\n";
+  if (as_json)
+    return printable_json(to_json(json::object{{"method", method}, {"params", params}})) + "\n";
   constexpr std::string_view kPrefix = "notifications/";
   if (method.starts_with(kPrefix)) method.remove_prefix(kPrefix.size());
   json::object shown = params;
@@ -41,8 +42,8 @@ std::string watched_line(std::string_view method, const json::object& params, bo
 }
 
 /// Prints until the user or the reader of the output has enough, or the server has gone.
-int run_watch(RemoteServer& server, const WatchCommandOptions& options) {
-  Watch watch = server.client.watch({.uris = options.resources, .log_level = options.level});
+int run_watch(Client& server, const WatchCommandOptions& options) {
+  Watch watch = server.watch({.uris = options.resources, .log_level = options.level});
   while (const auto told = watch.next()) {
     if (told->dropped > 0) complain("watch: notifications came faster than they could be printed");
     const int printed = print(watched_line(told->method, told->params, options.remote.as_json));
@@ -61,7 +62,7 @@ void add_watch_command(CommandLine& program) {
       "watch", "Print what an MCP server tells of its changes", kWatchExamples, [options] {
         return with_server(
             "watch", options->remote, {}, {},
-            [&](RemoteServer& server, const RemoteWords&) { return run_watch(server, *options); });
+            [&](Client& server, const RemoteWords&) { return run_watch(server, *options); });
       });
   add_remote_options(command, options->remote,
                      {.operand = "TARGET", .text = std::string(kTargetText)});

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/openai/model_api.hpp"
 
 namespace sluice {
 
@@ -13,9 +14,9 @@ namespace sluice {
 bool is_remote_model(std::string_view model);
 
 /// Makes the engine of a model that another server runs. `model` is the URL of an API like that of
-/// OpenAI, and behind # the name of the model, which may be left out if there is only one. The key
-/// is SLUICE_MODEL_KEY of the environment, or for api.openai.com OPENAI_API_KEY. Waits for the
-/// server. Errors carry an exit code.
-Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model);
+/// OpenAI, whose `api` is asked, and behind # the name of the model, which may be left out if there
+/// is only one. The key is SLUICE_MODEL_KEY of the environment, or for api.openai.com
+/// OPENAI_API_KEY. Waits for the server. Errors carry an exit code.
+Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api);
 
 }  // namespace sluice

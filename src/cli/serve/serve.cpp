@@ -15,9 +15,11 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/host_options.hpp"
+#include "cli/serve/remote_engine.hpp"
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log/log.hpp"
+#include "core/text/secrets.hpp"
 #include "core/version.hpp"
 #include "engine/engine_methods.hpp"
 #include "net/io/descriptor_io.hpp"
@@ -146,7 +148,9 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
     std::printf(
         "model        the tiny built-in one; run a real one with sluice serve --model FILE.gguf\n");
   } else {
-    std::printf("model        %s\n", config.engine.model.c_str());
+    const std::string& model = config.engine.model;
+    std::printf("model        %s\n",
+                is_remote_model(model) ? masked_url(model).c_str() : model.c_str());
   }
   std::fflush(stdout);
 }

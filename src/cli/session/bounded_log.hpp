@@ -14,7 +14,7 @@ namespace sluice {
 /// begins anew when it is full, so it never has more than kMaxLog bytes. A thread writes it.
 class BoundedLog {
  public:
-  /// From now on. Errors carry kExitFailure and name the file.
+  /// Begins at once. Errors carry kExitFailure and name the file.
   static Result<std::unique_ptr<BoundedLog>> open(const std::string& path);
   /// What is written afterwards is dropped.
   ~BoundedLog();

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -16,14 +18,16 @@
 #include "cli/session/session_process.hpp"
 #include "cli/targets/named_values.hpp"
 #include "cli/targets/process_targets.hpp"
+#include "cli/targets/revision_choice.hpp"
 #include "cli/targets/server_report.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "core/text/secrets.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr double kUsualIdle = 3600;  // seconds
+constexpr double kUsualSessionIdle = 3600;  // seconds
 constexpr double kLongestSessionIdle = 1e6;
 constexpr std::size_t kMaxTarget = 1000;  // bytes that are shown
 
@@ -46,7 +50,7 @@ struct SessionArguments {
   std::string name;
   std::vector<std::string> headers;
   std::string revision;
-  double idle = kUsualIdle;
+  std::optional<double> idle;
   bool all = false;
   bool as_json = false;
 };
@@ -54,8 +58,38 @@ struct SessionArguments {
 Result<void> check_session_words(const SessionArguments& arguments, std::size_t most,
                                  std::string_view what) {
   if (arguments.words.size() <= most) return {};
-  return fail(kExitUsage,
-              std::string(what) + ": there is no use for \"" + arguments.words[most] + "\"");
+  return fail(kExitUsage, std::string(what) + ": there is no use for \"" +
+                              masked_word(arguments.words[most]) + "\"");
+}
+
+/// Refuses options that only other actions have.
+Result<void> check_session_options(const SessionArguments& arguments) {
+  const std::string& action = arguments.action;
+  const bool starts = action == "start";
+  const struct {
+    std::string_view name;
+    bool is_given;
+    bool fits;
+  } options[] = {{"--name", !arguments.name.empty(), starts},
+                 {"--idle", arguments.idle.has_value(), starts},
+                 {"--header", !arguments.headers.empty(), starts},
+                 {"--revision", !arguments.revision.empty(), starts},
+                 {"-- COMMAND", !arguments.command.empty(), starts},
+                 {"--json", arguments.as_json, starts || action == "list"},
+                 {"--all", arguments.all, action == "stop"}};
+  std::string wrong;
+  for (const auto& each : options) {
+    if (!each.is_given || each.fits) continue;
+    wrong.append(wrong.empty() ? "" : ", ").append(each.name);
+  }
+  if (wrong.empty()) return {};
+  return fail(kExitUsage, action + " does not take " + wrong + "; see sluice session --help");
+}
+
+json::object json_of_session(const SessionFiles& files, const SessionInfo& session) {
+  return {{"name", session.name},     {"target", session.target},
+          {"server", session.server}, {"pid", std::int64_t{session.process}},
+          {"since", session.since},   {"socket", files.socket(session.name)}};
 }
 
 // --- start --------------------------------------------------------------------------------------
@@ -63,8 +97,12 @@ Result<void> check_session_words(const SessionArguments& arguments, std::size_t 
 Result<SessionPlan> session_plan_of(const SessionArguments& arguments) {
   if (auto good = check_session_words(arguments, 1, "start"); !good)
     return std::unexpected(good.error());
-  if (!(arguments.idle > 0 && arguments.idle <= kLongestSessionIdle)) {
+  const double idle = arguments.idle.value_or(kUsualSessionIdle);
+  if (!(idle > 0 && idle <= kLongestSessionIdle)) {
     return fail(kExitUsage, "--idle: give seconds, more than 0 and at most 1000000");
+  }
+  if (auto known = check_revision(arguments.revision); !known) {
+    return std::unexpected(std::move(known.error()));
   }
   auto headers = split_named_values(arguments.headers, ':', "--header \"Name: value\"");
   if (!headers) return std::unexpected(std::move(headers.error()));
@@ -72,15 +110,16 @@ Result<SessionPlan> session_plan_of(const SessionArguments& arguments) {
                              .command = arguments.command});
   if (!target) return std::unexpected(std::move(target.error()));
   SessionInfo info{.name = arguments.name.empty() ? session_name_of(*target) : arguments.name,
-                   .target = shortened(describe_target(*target), kMaxTarget)};
+                   .target = shortened(describe_target(*target), kMaxTarget),
+                   .request_timeout = target->request_timeout};
   if (info.name.empty()) return fail(kExitUsage, "give the session a --name");
   auto upstream = upstream_of(*std::move(target), *headers);
   if (!upstream) return std::unexpected(std::move(upstream.error()));
   upstream->revision = arguments.revision;
-  return SessionPlan{.info = std::move(info),
-                     .upstream = *std::move(upstream),
-                     .idle_time = std::chrono::duration_cast<Duration>(
-                         std::chrono::duration<double>(arguments.idle))};
+  return SessionPlan{
+      .info = std::move(info),
+      .upstream = *std::move(upstream),
+      .idle_time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(idle))};
 }
 
 Result<std::string> begin_session(const SessionFiles& files, const SessionArguments& arguments) {
@@ -89,6 +128,11 @@ Result<std::string> begin_session(const SessionFiles& files, const SessionArgume
   const std::string name = plan->info.name;
   const auto server = start_session(files, *std::move(plan));
   if (!server) return std::unexpected(server.error());
+  if (arguments.as_json) {
+    const auto session = files.find(name);
+    if (!session) return std::unexpected(session.error());
+    return to_json(json_of_session(files, *session)) + "\n";
+  }
   return "Session " + name + " is connected to " + *server + "\nUse it     sluice call @" + name +
          " TOOL [NAME=VALUE...]\nEnd it     sluice session stop " + name + "\n";
 }
@@ -97,14 +141,7 @@ Result<std::string> begin_session(const SessionFiles& files, const SessionArgume
 
 std::string json_of_sessions(const SessionFiles& files, const std::vector<SessionInfo>& sessions) {
   json::array out;
-  for (const SessionInfo& each : sessions) {
-    out.push_back(json::object{{"name", each.name},
-                               {"target", each.target},
-                               {"server", each.server},
-                               {"pid", std::int64_t{each.process}},
-                               {"since", each.since},
-                               {"socket", files.socket(each.name)}});
-  }
+  for (const SessionInfo& each : sessions) out.push_back(json_of_session(files, each));
   return to_json(json::object{{"sessions", std::move(out)}}) + "\n";
 }
 
@@ -151,13 +188,17 @@ Result<std::string> end_sessions(const SessionFiles& files, const SessionArgumen
   const auto sessions = sessions_to_end(files, arguments);
   if (!sessions) return std::unexpected(sessions.error());
   std::string out;
+  std::optional<Error> failed;  // the first that cannot be ended
   for (const SessionInfo& each : *sessions) {
-    if (auto stopped = stop_session(files, each); !stopped) {
-      return std::unexpected(std::move(stopped.error()));
+    if (auto stopped = stop_session(files, each); stopped) {
+      out.append("Session ").append(each.name).append(" has ended\n");
+    } else if (!failed) {
+      failed = std::move(stopped.error());
     }
-    out.append("Session ").append(each.name).append(" has ended\n");
   }
-  return out;
+  if (!failed) return out;
+  print(out);
+  return std::unexpected(*std::move(failed));
 }
 
 // --- the command --------------------------------------------------------------------------------
@@ -165,14 +206,14 @@ Result<std::string> end_sessions(const SessionFiles& files, const SessionArgumen
 Result<std::string> act_on_sessions(const SessionArguments& arguments) {
   const auto files = process_sessions();
   if (!files) return std::unexpected(files.error());
-  if (arguments.action != "start" && !arguments.command.empty()) {
-    return fail(kExitUsage, "only start takes a command behind --");
-  }
-  if (arguments.action == "start") return begin_session(*files, arguments);
-  if (arguments.action == "list") return list_sessions(*files, arguments);
-  if (arguments.action == "stop") return end_sessions(*files, arguments);
   if (arguments.action.empty()) return fail(kExitUsage, "say what to do: start, list or stop");
   const std::vector<std::string> actions = {"start", "list", "stop"};
+  if (std::ranges::find(actions, arguments.action) != actions.end()) {
+    if (auto fits = check_session_options(arguments); !fits) return std::unexpected(fits.error());
+    if (arguments.action == "start") return begin_session(*files, arguments);
+    if (arguments.action == "list") return list_sessions(*files, arguments);
+    return end_sessions(*files, arguments);
+  }
   const auto meant = suggestion(arguments.action, actions);
   return fail(kExitUsage, "there is no session " + arguments.action +
                               (meant.empty() ? "; see sluice session --help"
@@ -202,8 +243,9 @@ void add_session_command(CommandLine& program) {
   command.add_command_words(
       arguments->command,
       {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});
-  command.add_flag("--all", arguments->all, {.text = "Stop all sessions"});
-  command.add_flag("--json", arguments->as_json, {.text = "Print the list as JSON"});
+  command.add_flag("--all", arguments->all, {.text = "Of stop: stop all sessions"});
+  command.add_flag("--json", arguments->as_json,
+                   {.text = "Of start and list: print the session or the list as JSON"});
   const std::string group = "Of start";
   command.add_option("--name", &arguments->name,
                      {.text = "The name of the session. Default: that of the server, or one that "
@@ -211,10 +253,9 @@ void add_session_command(CommandLine& program) {
                       .operand = "NAME",
                       .group = group});
   command.add_option("--idle", &arguments->idle,
-                     {.text = "How long nobody may use the session until it ends",
+                     {.text = "End the session when nobody has used it for so long. Default 3600",
                       .operand = "SECONDS",
-                      .group = group,
-                      .shows_default = true});
+                      .group = group});
   command.add_repeatable(
       "-H,--header", Keep::all,
       [arguments](const std::vector<std::string>& values) { arguments->headers = values; },

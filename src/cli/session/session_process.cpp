@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <poll.h>
 #include <string>
@@ -29,7 +29,6 @@
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 #include "protocol/server_info.hpp"
-#include "protocol/task.hpp"
 
 namespace sluice {
 namespace {
@@ -43,6 +42,7 @@ constexpr auto kStopPoll = std::chrono::milliseconds(10);
 constexpr auto kKillTime = std::chrono::seconds(2);
 constexpr std::size_t kMaxServer = 200;  // bytes
 constexpr std::size_t kMaxReport = std::size_t{64} << 10U;
+constexpr std::size_t kMaxMessage = std::size_t{8} << 10U;  // as JSON it may be six times as long
 
 std::unexpected<Error> session_system_error(std::string_view what) {
   return fail(kExitFailure, std::string(what) + ": " + std::strerror(errno));
@@ -83,11 +83,6 @@ bool tell(const Descriptor& report, const json::object& what) {
   return write_all(report.get(), to_json(what) + "\n").has_value();
 }
 
-/// The exit code for why a session cannot be opened.
-int code_of_refusal(const Error& why) {
-  return why.code == kTimedOut ? kExitUnreachable : exit_code_of(why);
-}
-
 /// Serves until the session is to end. Tells `report` when the server is connected. The error says
 /// why it is not, and carries an exit code.
 Result<void> serve_session(SessionPlan& plan, const SessionClaim& claim, const Descriptor& report) {
@@ -106,18 +101,23 @@ Result<void> serve_session(SessionPlan& plan, const SessionClaim& claim, const D
   options.upstreams.push_back(std::move(plan.upstream));
   auto service = ProxyService::start(config, std::move(options));
   if (!service) return std::unexpected(std::move(service.error()));
-  Result<void> outcome;  // set on the loop, which has ended when it is read
+  Result<void> outcome;                  // set on the loop, which has ended when it is read
+  std::atomic<bool> is_decided = false;  // whether there is a session
   (*service)->open([&](const Result<json::object>& about) {
     if (about) {
       plan.info.server = server_in(*about);
       outcome = claim.write(plan.info);
     } else {
-      outcome = fail(code_of_refusal(about.error()), about.error().message);
+      outcome = fail(exit_code_of(about.error()), about.error().message);
     }
     const bool is_heard = outcome && tell(report, {{"server", plan.info.server}});
+    is_decided = true;
     if (!is_heard) signals.input_ended();
   });
-  (*service)->run(signals, false);
+  (*service)->run(signals, false, [&] {
+    // The name is free at once, although the server may take seconds to end.
+    if (!is_decided) claim.remove_files(false);
+  });
   service->reset();
   return outcome;
 }
@@ -141,7 +141,8 @@ Result<void> run_session(SessionPlan& plan, const SessionClaim& claim, const Des
   // The program may have said there what it lacks.
   claim.remove_files(!outcome && has_program);
   if (!outcome) {
-    tell(report, {{"code", outcome.error().code}, {"message", outcome.error().message}});
+    tell(report, {{"code", outcome.error().code},
+                  {"message", shortened(outcome.error().message, kMaxMessage)}});
   }
   ::_exit(outcome ? kExitOk : kExitFailure);
 }

@@ -18,10 +18,11 @@ struct SessionPlan {
 };
 
 /// Begins a session in a process of its own, which outlives this one: a proxy at the session's
-/// socket, with one session for all of its clients. It has left the terminal and all descriptors of
-/// this process, which must have no other threads. Waits until the server is connected, and returns
-/// what that calls itself; an interrupt by the user ends the session again. Errors carry an exit
-/// code, and leave nothing behind but the log of a program that could not be connected.
+/// socket, with one session for all of its clients. It leaves the terminal and closes all
+/// descriptors of this process, which must have no other threads. Waits until the server is
+/// connected, and returns what that calls itself; an interrupt by the user ends the session again.
+/// Errors carry an exit code, and leave nothing behind but the log of a program that could not be
+/// connected.
 Result<std::string> start_session(const SessionFiles& files, SessionPlan plan);
 
 /// Asks the process of a session to end, and waits until it has. It is killed after kStopTime.

@@ -16,6 +16,7 @@
 #include "cli/targets/server_report.hpp"
 #include "cli/targets/target.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
@@ -84,7 +85,7 @@ Result<ConfiguredPlace> url_place(const McpArguments& arguments) {
                     .variable_headers = {}};
   const bool has_variable = arguments.target.contains("${");
   if (!is_address(arguments.target) && !has_variable) {
-    return fail(kExitUsage, "\"" + arguments.target +
+    return fail(kExitUsage, "\"" + masked_word(arguments.target) +
                                 "\" is no URL or socket; give one, or a command after --");
   }
   if (!has_variable) {

@@ -67,7 +67,8 @@ Result<Target> find_target(const TargetArguments& arguments) {
     auto session = sessions->find(arguments.word.substr(1));
     if (!session) return std::unexpected(std::move(session.error()));
     return Target{.place = UnixTarget{.path = sessions->socket(session->name)},
-                  .name = std::move(session->name)};
+                  .name = std::move(session->name),
+                  .request_timeout = session->request_timeout};
   }
   const bool is_name =
       arguments.command.empty() && !arguments.word.empty() && !is_address(arguments.word);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <limits>
 #include <sys/stat.h>
 #include <system_error>
 #include <thread>
@@ -68,6 +70,11 @@ std::string session_file_text(const Descriptor& file) {
   return text;
 }
 
+std::int64_t milliseconds_of(const SessionInfo& info) {
+  const Duration timeout = info.request_timeout.value_or(Duration());
+  return std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
+}
+
 SessionInfo parse_info(std::string name, std::string_view text) {
   SessionInfo info{.name = std::move(name)};
   const Result<json::value> parsed = parse_json(text);
@@ -77,9 +84,15 @@ SessionInfo parse_info(std::string name, std::string_view text) {
   info.target = text_at(members, "target");
   info.server = text_at(members, "server");
   info.since = text_at(members, "since");
+  const json::value* const timeout = members.if_contains("timeout_ms");
+  if (timeout != nullptr && timeout->is_int64() && timeout->get_int64() > 0) {
+    info.request_timeout = at_most_forever(std::chrono::milliseconds(timeout->get_int64()));
+  }
   const json::value* const process = members.if_contains("pid");
-  if (process != nullptr && process->is_int64()) {
-    info.process = static_cast<pid_t>(process->get_int64());
+  const std::int64_t number = process != nullptr && process->is_int64() ? process->get_int64() : 0;
+  // Others would name groups of processes.
+  if (number > 1 && number <= std::numeric_limits<pid_t>::max()) {
+    info.process = static_cast<pid_t>(number);
   }
   return info;
 }
@@ -111,6 +124,7 @@ Result<void> SessionClaim::write(const SessionInfo& info) const {
   const std::string text = to_json(json::object{{"target", info.target},
                                                 {"server", info.server},
                                                 {"since", info.since},
+                                                {"timeout_ms", milliseconds_of(info)},
                                                 {"pid", std::int64_t{info.process}}});
   const auto size = static_cast<ssize_t>(text.size());
   if (::pwrite(lock_.get(), text.data(), text.size(), 0) != size ||
@@ -121,6 +135,8 @@ Result<void> SessionClaim::write(const SessionInfo& info) const {
 }
 
 void SessionClaim::remove_files(bool keeps_log) const {
+  // If somebody has removed them, others of this name may be those of the next session.
+  if (!is_at(base_ + std::string(kInfoSuffix), lock_)) return;
   ::unlink(socket().c_str());
   if (!keeps_log) ::unlink(log().c_str());
   ::unlink((base_ + std::string(kInfoSuffix)).c_str());
@@ -130,6 +146,16 @@ void SessionClaim::remove_files(bool keeps_log) const {
 
 Result<bool> SessionFiles::is_usable() const {
   struct stat status{};
+  // Whoever may write to the folder above can replace this one.
+  const std::string above = std::filesystem::path(folder_).parent_path();
+  if (::stat(above.c_str(), &status) == 0) {
+    if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+      return cannot_use(above, "belongs to another user");
+    }
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return cannot_use(above, "others may write to it; forbid that with chmod go-w");
+    }
+  }
   if (::lstat(folder_.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return cannot_use(folder_, std::strerror(errno));
@@ -178,6 +204,8 @@ Result<SessionClaim> SessionFiles::claim(const std::string& name) const {
                                 std::to_string(kMaxSocketPath) +
                                 " bytes; give a shorter --name, or set XDG_RUNTIME_DIR");
   }
+  // A folder that is not to be used gets nothing in it.
+  if (auto usable = is_usable(); !usable) return std::unexpected(std::move(usable.error()));
   make_private_folder(path);
   const auto others = running();
   if (!others) return std::unexpected(others.error());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/targets/config_places.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "net/loop/descriptor.hpp"
 
@@ -19,7 +20,8 @@ struct SessionInfo {
   std::string target = {};  // what it is connected to, without secrets
   std::string server = {};  // its name and version; empty: it is still being connected
   std::string since = {};   // UTC, as 2026-07-28T12:00:00.000Z
-  pid_t process = 0;        // 0: it is about to begin
+  std::optional<Duration> request_timeout = {};  // of its target
+  pid_t process = 0;                             // 0: it is about to begin
 };
 
 /// Whether a session may have this name: 1 to kMaxSessionName letters, digits, `.`, `_` and `-`,

@@ -60,6 +60,16 @@ TEST_F(SessionFilesTest, ASessionIsFoundAsLongAsItHasItsName) {
   EXPECT_TRUE(files.running()->empty());
 }
 
+TEST_F(SessionFilesTest, TheFoldersAreOfOneUserWhateverTheUmask) {
+  const auto old_mask = ::umask(002);
+  const auto claim = files.claim("notes");
+  ::umask(old_mask);
+  EXPECT_TRUE(claim) << failure(claim);
+  struct stat status{};
+  ASSERT_EQ(::stat(directory.path("run").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+}
+
 TEST_F(SessionFilesTest, ANameIsOfOneSession) {
   std::optional<SessionClaim> claim = files.claim("notes").value();
   EXPECT_THAT(failure(files.claim("notes")),
@@ -140,6 +150,14 @@ TEST_F(SessionFilesTest, AFolderThatOthersMayUseIsRefused) {
   std::filesystem::remove(path("").substr(0, path("").size() - 1));
   std::ofstream(directory.path("run/sessions")) << "";
   EXPECT_THAT(failure(files.running()), HasSubstr("is not a folder"));
+}
+
+TEST_F(SessionFilesTest, NothingIsMadeInAFolderThatOthersMayWriteTo) {
+  std::filesystem::create_directory(directory.path("open"));
+  ASSERT_EQ(::chmod(directory.path("open").c_str(), 0777), 0);
+  std::filesystem::create_symlink(directory.path("open"), directory.path("run"));
+  EXPECT_THAT(failure(files.claim("notes")), HasSubstr("others may write to it"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path("open")));
 }
 
 TEST_F(SessionFilesTest, WhatIsNoInfoIsASessionThatIsAboutToBegin) {

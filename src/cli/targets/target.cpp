@@ -7,6 +7,7 @@
 
 #include "cli/options/exit_code.hpp"
 #include "cli/options/suggestion.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
@@ -67,7 +68,7 @@ Result<const ServerConfig*> named_server(const std::string& word, const FoundSer
   const NamedServer named = find_server(found, word);
   if (named.server != nullptr) return named.server;
   if (named.candidates.empty()) {
-    return fail(kExitUsage, with_names("there is no server " + word, word, found));
+    return fail(kExitUsage, with_names("there is no server " + masked_word(word), word, found));
   }
   const ServerConfig& first = *named.candidates.front();
   const ServerConfig& last = *named.candidates.back();
@@ -144,7 +145,8 @@ Result<TargetPlace> parse_address(const std::string& text, bool is_http) {
   if (!url) {
     // The text may have a secret, of a variable for example.
     std::string message = std::move(url.error().message);
-    if (message.starts_with(text + ": ")) message.erase(0, text.size() + 2);
+    const std::string shown = masked_word(text) + ": ";
+    if (message.starts_with(shown)) message.erase(0, shown.size());
     return fail(kExitUsage, std::move(message));
   }
   UrlTarget out{.url = *std::move(url)};

@@ -114,6 +114,9 @@ TEST(Target, ErrorsSayWhatItMayBe) {
               AllOf(HasSubstr("give a target: "), HasSubstr(forms)));
   EXPECT_THAT(parse_target({.word = "a", .command = {"b"}}, {}, fake_environment()).error().message,
               HasSubstr("not both"));
+  EXPECT_THAT(
+      error_for("me:s3cret@host/mcp?key=s3cret"),
+      AllOf(HasSubstr("there is no server ***@host/mcp?key=***"), Not(HasSubstr("s3cret"))));
   EXPECT_THAT(error_for("nobody"), AllOf(HasSubstr("there is no server nobody"), HasSubstr(forms)));
   EXPECT_THAT(error_for("ftp://example.org"), AllOf(HasSubstr("begins with"), HasSubstr(forms)));
   EXPECT_THAT(error_for("https://ada:pw@example.org"), Not(HasSubstr("pw")));

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <climits>
 #include <clocale>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <langinfo.h>
@@ -110,6 +111,29 @@ std::string printable(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    const Utf8Part part = first_utf8_part(json);
+    const std::string_view bytes = json.substr(0, part.length);
+    json.remove_prefix(part.length);
+    const char32_t character = part.valid ? code_point_of(bytes) : U' ';
+    if (bytes == "\n" || !is_control(character)) {
+      out.append(bytes);
+    } else {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(character));
+      out.append(escape.data());
+    }
+  }
+  return out;
+}
+
+std::string text_for(int fd, std::string_view text) {
+  return is_terminal(fd) ? printable(text) : std::string(text);
 }
 
 std::string shortened(std::string_view text, std::size_t bytes) {

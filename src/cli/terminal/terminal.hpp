@@ -67,6 +67,13 @@ std::string printable(std::string_view text);
 /// The same on one line, so that a message of a server does not look like several of this program.
 std::string one_line(std::string_view text);
 
+/// `json` text with the characters that printable() removes as \u escapes: the same JSON.
+std::string printable_json(std::string_view json);
+
+/// What standard output or standard error, `fd`, gets of a peer's text: printable() if it is a
+/// terminal. A pipe or a file gets the text as it is.
+std::string text_for(int fd, std::string_view text);
+
 /// `text` cut to at most `bytes`, between characters, with "..." at its end if it was longer.
 std::string shortened(std::string_view text, std::size_t bytes);
 

@@ -1,5 +1,6 @@
 #include "sluice/client.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "client/api/callback_thread.hpp"
@@ -15,13 +16,18 @@ namespace sluice {
 namespace {
 
 /// The pages of one list that are read.
-constexpr std::size_t kMaxPages = 10'000;
+constexpr std::size_t kMaxPages = 1000;
 
-/// Reads all pages of a list; `key` names its entries.
-std::vector<Listed> list_all(Client& client, std::string_view method, std::string_view key) {
+/// Reads all pages of a list; `key` names its entries. Asks for no further page after `patience`;
+/// 0: no limit. Ends with the page that has an entry `until`, if that is not empty.
+std::vector<Listed> list_all(Client& client, Duration patience, std::string_view method,
+                             std::string_view key, std::string_view until = {}) {
+  const SteadyClock clock;
+  const TimePoint begin = clock.now();
   std::vector<Listed> all;
   std::size_t bytes = 0;
   json::object params;
+  bool is_found = false;
   for (std::size_t page = 0; page < kMaxPages; ++page) {
     const json::object result = client.request(method, params).result();
     const json::value* const entries = result.if_contains(key);
@@ -37,7 +43,9 @@ std::vector<Listed> list_all(Client& client, std::string_view method, std::strin
                      .title = std::string(text_at(entry, "title")),
                      .description = std::string(text_at(entry, "description")),
                      .definition = entry});
+      is_found = is_found || (!until.empty() && all.back().name == until);
     }
+    if (is_found) return all;
     if (all.size() > Client::kMaxListed || bytes > Client::kMaxListedBytes) break;
     const std::string_view cursor = text_at(result, "nextCursor");
     if (cursor.empty()) return all;
@@ -45,12 +53,18 @@ std::vector<Listed> list_all(Client& client, std::string_view method, std::strin
       throw Error{kInternalError, "The server's answer to " + std::string(method) +
                                       " has the cursor that it was asked with as its nextCursor"};
     }
+    if (patience > Duration() && clock.now() - begin >= patience) {
+      const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience).count();
+      throw Error{kTimedOut, "The server's list has more than " + std::to_string(page + 1) +
+                                 " pages, and they take longer than " + std::to_string(seconds) +
+                                 " s; the timeout is for all pages"};
+    }
     params["cursor"] = cursor;
   }
   throw Error{kLimitReached, "The server's list has more than " +
-                                 std::to_string(Client::kMaxListed) + " entries or " +
-                                 std::to_string(Client::kMaxListedBytes >> 20U) +
-                                 " MiB, or does not end"};
+                                 std::to_string(Client::kMaxListed) + " entries, " +
+                                 std::to_string(Client::kMaxListedBytes >> 20U) + " MiB or " +
+                                 std::to_string(kMaxPages) + " pages"};
 }
 
 ArgumentCompletion complete(Client& client, json::object reference, const TypedArgument& argument) {
@@ -156,7 +170,7 @@ void Client::notify(std::string_view method, json::object params) {
 
 std::vector<TaskDescription> Client::tasks() {
   std::vector<TaskDescription> out;
-  for (Listed& task : list_all(*this, "tasks/list", "tasks")) {
+  for (Listed& task : list_all(*this, connection_->idle_timeout(), "tasks/list", "tasks")) {
     out.push_back(detail::describe_task(std::move(task.definition)));
   }
   return out;
@@ -185,24 +199,25 @@ Notification Watch::to_notification(CallEvent event) {
   return out;
 }
 
-std::vector<Listed> Client::tools() {
-  return list_all(*this, "tools/list", "tools");
+std::vector<Listed> Client::tools(std::string_view until) {
+  return list_all(*this, connection_->idle_timeout(), "tools/list", "tools", until);
 }
 
 std::vector<Listed> Client::resources() {
-  return list_all(*this, "resources/list", "resources");
+  return list_all(*this, connection_->idle_timeout(), "resources/list", "resources");
 }
 
 std::vector<Listed> Client::resource_templates() {
-  return list_all(*this, "resources/templates/list", "resourceTemplates");
+  return list_all(*this, connection_->idle_timeout(), "resources/templates/list",
+                  "resourceTemplates");
 }
 
 std::vector<Listed> Client::prompts() {
-  return list_all(*this, "prompts/list", "prompts");
+  return list_all(*this, connection_->idle_timeout(), "prompts/list", "prompts");
 }
 
 std::vector<Listed> Client::skills() {
-  std::vector<Listed> all = list_all(*this, "skills/list", "skills");
+  std::vector<Listed> all = list_all(*this, connection_->idle_timeout(), "skills/list", "skills");
   for (Listed& each : all) {
     const json::object* const frontmatter = object_at(each.definition, "frontmatter");
     if (frontmatter == nullptr) continue;

@@ -230,7 +230,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
     if (ticket->is_given_up || !core->session) return;
     ticket->number = begin(
         *core->session,
-        {.on_progress = [state](const json::object& said) { state->add(said); },
+        {.on_progress =
+             [state](const json::object& said) { state->add({said, json::storage_ptr()}); },
          .on_reissued = [state] { state->restart(); },
          .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
   });

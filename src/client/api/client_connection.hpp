@@ -34,6 +34,8 @@ class ClientConnection final {
 
   /// Set once it is open.
   [[nodiscard]] const ServerDescription& server() const { return server_; }
+  /// Of requests whose options have none; 0: no limit.
+  [[nodiscard]] Duration idle_timeout() const { return idle_timeout_; }
   /// `may_become_task`: see RequestOptions.
   [[nodiscard]] std::shared_ptr<ClientCall::State> begin(std::string_view method,
                                                          json::object params, CallOptions options,
@@ -73,8 +75,8 @@ class ClientConnection final {
   std::shared_ptr<void> kept_;
   std::shared_ptr<Core> core_;
   ServerDescription server_;
-  Duration idle_timeout_{};  // of requests whose options have none
-  std::stop_token stop_;     // of all requests
+  Duration idle_timeout_{};
+  std::stop_token stop_;  // of all requests
   CallbackThread callbacks_;
 };
 

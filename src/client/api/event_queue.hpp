@@ -8,7 +8,7 @@
 namespace sluice::detail {
 
 /// The events of a call that wait for its user. The oldest are dropped if there are too many, or if
-/// they take too much memory. An empty queue takes no memory but its own.
+/// they take too much memory. An empty queue keeps memory for at most one event.
 class EventQueue final {
  public:
   /// The newest event is kept even if it is beyond these limits.

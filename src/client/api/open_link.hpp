@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "core/error.hpp"
 #include "net/client/http_client.hpp"
 #include "net/loop/event_loop.hpp"

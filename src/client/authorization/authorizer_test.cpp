@@ -203,17 +203,28 @@ TEST_F(AuthorizerTest, ChecksTheIssuerOfTheAnswer) {
     bool is_advertised;
     const char* iss;  // null: none
     bool is_good;
+    const char* accepted = "";  // AuthorizationOptions::accept_issuer
   };
   for (const Case& each :
        {Case{true, "https://auth.example", true}, Case{true, nullptr, false},
         Case{true, "https://evil.example", false}, Case{true, "https://auth.example/", false},
         Case{true, "https://AUTH.example", false}, Case{true, "https://auth.example:443", false},
         Case{false, nullptr, true}, Case{false, "https://auth.example", true},
-        Case{false, "https://evil.example", false}}) {
+        Case{false, "https://evil.example", false},
+        // An issuer that the user accepts, character by character, beside the one that is expected.
+        Case{true, "https://auth.example/", true, "https://auth.example/"},
+        Case{false, "https://login.example", true, "https://login.example"},
+        Case{true, "https://auth.example", true, "https://login.example"},
+        Case{true, "https://login.example/", false, "https://login.example"},
+        Case{true, "", false, "https://login.example"},
+        Case{true, nullptr, false, "https://login.example"}}) {
+    SCOPED_TRACE(std::string(each.iss == nullptr ? "none" : each.iss) +
+                 ", accepted: " + each.accepted);
     made = nullptr;
     http->asked.clear();
     prompts.clear();
     *context->store = TokenStore("");
+    context->options.accept_issuer = each.accepted;
     logs_in = false;
     server["authorization_response_iss_parameter_supported"] = each.is_advertised;
     publish();
@@ -226,7 +237,7 @@ TEST_F(AuthorizerTest, ChecksTheIssuerOfTheAnswer) {
     EXPECT_EQ(log_in(more), each.is_good ? RedirectVerdict::accepted : RedirectVerdict::refused);
     loop.run();
     ASSERT_TRUE(outcome);
-    EXPECT_EQ(outcome->has_value(), each.is_good) << (each.iss == nullptr ? "none" : each.iss);
+    EXPECT_EQ(outcome->has_value(), each.is_good);
     EXPECT_EQ(token_requests().size(), each.is_good ? 1U : 0U);
     if (!each.is_good) EXPECT_THAT(outcome->error().message, HasSubstr("RFC 9207, section 2.4"));
   }

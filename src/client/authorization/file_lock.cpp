@@ -10,7 +10,6 @@
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <system_error>
 #include <utility>
 
 #include "core/log/log.hpp"
@@ -27,11 +26,11 @@ constexpr Duration kSilence = std::chrono::seconds(1);
 }  // namespace
 
 void make_private_folder(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty() || std::filesystem::exists(folder, ignored)) return;
-  std::filesystem::create_directories(folder.parent_path(), ignored);
-  ::mkdir(folder.c_str(), S_IRWXU);
+  std::filesystem::path folder;
+  for (const auto& name : std::filesystem::path(path).parent_path()) {
+    folder /= name;
+    ::mkdir(folder.c_str(), S_IRWXU);
+  }
 }
 
 class FileLock::Wait final : public std::enable_shared_from_this<Wait> {

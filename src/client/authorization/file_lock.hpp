@@ -10,8 +10,8 @@
 
 namespace sluice {
 
-/// Makes the folder of `path`, which only its owner may look into, and those above it as usual, if
-/// they are not there. What is wrong shows when the file is opened.
+/// Makes the folder of `path` and those above it, if they are missing, for their owner alone (XDG
+/// Base Directory Specification). Opening the file shows what is wrong.
 void make_private_folder(const std::string& path);
 
 /// A lock that one holder has at a time, among the threads of all processes: flock(2) on a file,

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/status_codes.hpp"
@@ -39,7 +40,7 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
     EventLoop& loop = *owner_->loop_;
     timer_ = loop.schedule_at(loop.clock().now() + owner_->options_.timeout, [this] {
       timer_ = 0;
-      finish(fail(kGatewayTimeout, request_.url + " does not answer in time"));
+      finish(fail(kGatewayTimeout, place() + " does not answer in time"));
     });
     loop.post([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->begin();
@@ -47,12 +48,14 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
   }
 
  private:
+  /// For errors.
+  [[nodiscard]] std::string place() const { return masked_url(request_.url); }
   void begin() {
     Result<Url> url = parse_url(request_.url);
     if (!url) return finish(std::unexpected(url.error()));
     url_ = *std::move(url);
     if (const std::string why = owner_->refusal(url_); !why.empty()) {
-      return finish(fail(kBadRequest, request_.url + ": " + why));
+      return finish(fail(kBadRequest, place() + ": " + why));
     }
     if (request_.named_by == NamedBy::user) return ask(*owner_->trusted_);
     owner_->look_up_server([weak = weak_from_this()] {
@@ -81,8 +84,8 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
                const auto self = weak.lock();
                if (self == nullptr) return;
                if (self->reply_.body.size() + bytes.size() > kMaxReply) {
-                 return self->finish(fail(
-                     kBadGateway, self->request_.url + " answers with more than a client takes"));
+                 return self->finish(
+                     fail(kBadGateway, self->place() + " answers with more than a client takes"));
                }
                self->reply_.body.append(bytes);
              },
@@ -107,16 +110,16 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
   void on_complete(HttpClient& client) {
     if (location_.empty() || request_.method != "GET") return finish(std::move(reply_));
     if (++redirects_ > owner_->options_.max_redirects) {
-      return finish(fail(kBadGateway, request_.url + " leads to too many redirects"));
+      return finish(fail(kBadGateway, place() + " leads to too many redirects"));
     }
     Result<Url> next = redirect_target(url_, location_);
     if (!next) return finish(std::unexpected(next.error()));
     if (url_.is_tls() && !next->is_tls()) {
-      return finish(fail(
-          kBadRequest, request_.url + " leads to " + next->to_string() + ", which is without TLS"));
+      return finish(fail(kBadRequest, place() + " leads to " + masked_url(next->to_string()) +
+                                          ", which is without TLS"));
     }
     if (const std::string why = owner_->refusal(*next); !why.empty()) {
-      return finish(fail(kBadRequest, next->to_string() + ": " + why));
+      return finish(fail(kBadRequest, masked_url(next->to_string()) + ": " + why));
     }
     url_ = *std::move(next);
     ask(client);

@@ -31,9 +31,8 @@ struct GuardedHttpOptions {
 ///   addresses of the MCP server are, such as the loopback. The addresses are judged that are
 ///   connected to, on both sides: a name may mean another one each time that it is looked up. Only
 ///   while the MCP server has not been connected to, it is looked up for this alone.
-/// - What a proxy is asked for is reached from there, and the proxy looks up its name: only an
-///   address in the URL's place of a name is judged. An MCP server behind a proxy counts as global,
-///   unless its URL has such an address.
+/// - A proxy looks up names itself, so only an address that stands in the URL is judged then. An
+///   MCP server behind a proxy counts as global, unless its URL has an address.
 /// - It must be https, except on this machine, or if the MCP server itself has no TLS.
 /// - Size, time and redirects are limited, and no redirect leaves TLS.
 class GuardedHttp final : public OauthHttp {

@@ -44,6 +44,9 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   void pause(bool is_paused) { call_.pause(is_paused); }
 
   // HttpReplyCallbacks
+  void on_connected() {
+    if (!is_over_ && callbacks_.on_connected) callbacks_.on_connected();
+  }
   void on_head(const HttpReplyHead& head) {
     authorizer_->on_reply(head);
     if (head.status == kUnauthorized || head.status == kForbidden) {
@@ -76,9 +79,13 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     }
     ++attempts_;
     credential_ = made->credential;
+    if (made->headers.empty()) {
+      call_ = http_->send(request_, callbacks_of(weak_from_this()));
+      return;
+    }
     HttpClientRequest request = request_;
     add_authorization(request.headers, std::move(made->headers));
-    call_ = http_->send(std::move(request), callbacks_of(weak_from_this()));
+    call_ = http_->send(request, callbacks_of(weak_from_this()));
   }
 
   void on_verdict(int status, Result<void> verdict) {
@@ -134,7 +141,7 @@ AuthorizedHttp::AuthorizedHttp(EventLoop& loop, const HttpClientOptions& options
 AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request, HttpReplyCallbacks callbacks) {
   Call call;
   if (authorizer_ == nullptr) {
-    call.plain_ = http_->send(std::move(request), std::move(callbacks));
+    call.plain_ = http_->send(request, std::move(callbacks));
     return call;
   }
   call.exchange_ =
@@ -150,14 +157,15 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
     std::shared_ptr<HttpClient> http;
     std::function<void()> done;
     HttpClient::Call call = {};
-    void send(HttpClientRequest request, const std::shared_ptr<Last>& self) {
+    void send(const HttpClientRequest& request, const std::shared_ptr<Last>& self) {
       const auto end = [weak = std::weak_ptr(self)] {
         if (const auto last = weak.lock()) last->end();
       };
-      call = http->send(std::move(request), {.on_head = {},
-                                             .on_body = {},
-                                             .on_complete = end,
-                                             .on_failure = [end](const Error&) { end(); }});
+      call = http->send(request, {.on_connected = {},
+                                  .on_head = {},
+                                  .on_body = {},
+                                  .on_complete = end,
+                                  .on_failure = [end](const Error&) { end(); }});
     }
     void end() {
       call.drop();
@@ -166,14 +174,14 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
   };
   const auto last = std::make_shared<Last>(http_, std::move(done));
   loop_->schedule_at(loop_->clock().now() + patience, [last] { last->end(); });
-  if (authorizer_ == nullptr) return last->send(std::move(request), last);
+  if (authorizer_ == nullptr) return last->send(request, last);
   const std::string method = request.method;
   const Url url = request.url;
   authorizer_->authorize(
       method, url, [last, request = std::move(request)](Result<RequestAuthorization> made) mutable {
         if (!made) return last->end();
         add_authorization(request.headers, std::move(made->headers));
-        last->send(std::move(request), last);
+        last->send(request, last);
       });
 }
 

@@ -62,7 +62,7 @@ void HttpFallbackLink::on_unanswered(const RequestId& id, const Error& why) {
 
 void HttpFallbackLink::on_lost(const Error& why) {
   if (!refusal_) return owner_->on_lost(why);
-  Error both = *std::move(refusal_);
+  Error both = *std::exchange(refusal_, std::nullopt);
   both.message += "; over HTTP with SSE: " + why.message;
   owner_->on_lost(both);
 }

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "client/link/http_link.hpp"
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "net/loop/event_loop.hpp"
 
 namespace sluice {
@@ -22,6 +22,8 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
   void pause(const RequestId& id, bool is_paused) override { link_->pause(id, is_paused); }
   bool reopen() override { return link_->reopen(); }
   [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
+  [[nodiscard]] bool tells_connected() const override { return link_->tells_connected(); }
+  [[nodiscard]] bool shares_connection() const override { return link_->shares_connection(); }
   void close(std::function<void()> done) override { link_->close(std::move(done)); }
 
  private:
@@ -37,6 +39,7 @@ class HttpFallbackLink final : public ServerLink, private ServerLink::Owner {
   }
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   void on_old_session_over(const RequestId& id) override { owner_->on_old_session_over(id); }
+  void on_connected(const RequestId& id) override { owner_->on_connected(id); }
   void on_listening() override { owner_->on_listening(); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override;

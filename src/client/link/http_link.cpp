@@ -7,6 +7,7 @@
 #include "client/link/nobody.hpp"
 #include "client/link/reply_head.hpp"
 #include "client/reply.hpp"
+#include "client/session/handshake/handshake.hpp"
 #include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "json/json.hpp"
@@ -36,12 +37,6 @@ bool is_session_id(std::string_view text) {
 bool is_about_http(int status) {
   return status == kUnauthorized || status == kForbidden || status == kNotFound ||
          status == kMethodNotAllowed || status == kTooManyRequests;
-}
-
-/// Whether the status is that of a server, or of a proxy in front of it, that may answer later.
-bool may_pass(int status) {
-  return status == kTooManyRequests || status == kBadGateway || status == kServiceUnavailable ||
-         status == kGatewayTimeout;
 }
 
 /// What an HTTP status without a message of MCP means.
@@ -80,11 +75,12 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
 
-  void post(HttpHeaderList headers, std::string body, bool begins_session, bool is_initialized) {
-    begins_session_ = begins_session;
+  void post(HttpHeaderList headers, std::string body, std::string_view method) {
+    is_probe_ = is_probe(method);
+    begins_session_ = method == "initialize";
     session_ = link_->session_id_;
-    is_initialized_ = is_initialized;
-    if (is_initialized) {
+    is_initialized_ = method == "notifications/initialized";
+    if (is_initialized_) {
       timer_ = link_->loop_->schedule_at(
           link_->loop_->clock().now() + link_->options_.ready_patience, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->on_initialized(true);
@@ -118,6 +114,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   // HttpReplyCallbacks
+  void on_connected() {
+    if (link_ != nullptr) link_->owner_->on_connected(id_);
+  }
   void on_head(const HttpReplyHead& head) {
     if (link_ == nullptr) return;
     status_ = head.status;
@@ -131,8 +130,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                    {}});
     }
     challenge_ = head.header("WWW-Authenticate");
-    is_events_ =
-        status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
+    is_events_ = status_ == 200 && head.is_event_stream();
     if (is_events_) {
       events_ =
           SseDecoder({.line = link_->options_.max_message, .event = link_->options_.max_message});
@@ -177,22 +175,20 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_misdirected_) why.append("; it answers another request");
       return stream_ended({kLostConnection, std::move(why), {}});
     }
-    const Error not_resumed(
-        status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_));
     // Only these two say that there is no such stream. Whatever else is wrong may pass.
     const bool is_lost = status_ == kNotFound || status_ == kMethodNotAllowed;
-    if (is_standalone_ && was_open_ && !is_lost) return stream_ended(not_resumed);
+    if (is_standalone_ && was_open_ && !is_lost) return stream_ended(not_resumed());
     if (status_ / 100 == 2) {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
       return is_wanted ? fail({kLostConnection, why_unanswered(), {}}) : end();
     }
-    if (is_get_ && may_pass(status_)) return stream_ended(not_resumed);
+    if (is_get_ && is_passing_trouble(status_)) return stream_ended(not_resumed());
     if (is_standalone_) {
       log_debug("the server offers no stream of its own", {{"status", status_}});
       return end();
     }
-    if (is_get_) return fail(not_resumed);
+    if (is_get_) return fail(not_resumed());
     // An error with the id of the request is the answer to it, from a session that exists.
     const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
     if (status_ == kNotFound && !session_.empty() && !is_answered) {
@@ -232,7 +228,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     // Whoever waits for an answer decides for how long. The standalone stream may have nothing to
     // say for days.
     request.is_patient = is_standalone_ || !id_.empty();
-    call_ = link_->http_.send(std::move(request), callbacks_of(weak_from_this()));
+    HttpReplyCallbacks callbacks = callbacks_of(weak_from_this());
+    if (!is_probe_) callbacks.on_connected = {};  // it would cost each request a task of the loop
+    call_ = link_->http_.send(std::move(request), std::move(callbacks));
     call_.pause(is_paused_);
   }
   void get() {
@@ -261,6 +259,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                                        });
   }
 
+  [[nodiscard]] Error not_resumed() const {
+    return {status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_)};
+  }
   /// Why a reply of success, which is no stream, does not answer its request.
   [[nodiscard]] std::string why_unanswered() const {
     if (body_.empty()) return "The server accepted the request without an answer";
@@ -273,17 +274,21 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                 : "The server's answer cannot be read: " + body.error().message;
   }
   /// The stream has ended or broken off, perhaps before its answer.
-  void stream_ended(const Error& why) {
+  void stream_ended(Error why) {
     if (is_standalone_) link_->is_listening_ = false;
     const bool is_wanted = is_standalone_ || link_->owner_->awaits(id_);
     if (!is_wanted) return end();
     // Another session does not have what this one's streams have left to say.
-    const bool is_resumable = is_legacy_ && session_ == link_->session_id_ &&
-                              (is_standalone_ || (!id_.empty() && !last_event_.empty()));
+    const bool is_over = is_legacy_ && session_ != link_->session_id_;
+    const bool is_resumable =
+        is_legacy_ && !is_over && (is_standalone_ || (!id_.empty() && !last_event_.empty()));
     const TimePoint now = link_->loop_->clock().now();
     if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
     std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
-    if (!wait) return fail(why, &ServerLink::Owner::on_broken_off);
+    if (!wait) {
+      if (is_over) why.message.append("; the session of the stream is over");
+      return fail(why, &ServerLink::Owner::on_broken_off);
+    }
     if (const auto asked = events_.retry_milliseconds()) {
       using Milliseconds = std::chrono::duration<std::uint64_t, std::milli>;
       wait = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
@@ -325,6 +330,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_standalone_ = false;
   bool was_open_ = false;  // the stream of events
   bool begins_session_ = false;
+  bool is_probe_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
@@ -342,12 +348,11 @@ HttpLink::HttpLink(EventLoop& loop, HttpLinkOptions options)
     : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
 HttpLink::~HttpLink() {
-  if (!on_closed_) on_closed_ = [] {};
   leave();
 }
 
 void HttpLink::close(std::function<void()> done) {
-  on_closed_ = std::move(done);
+  last_words_.begin(std::move(done), [this] { leave(); });
   owner_ = &nobody();
   std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
   std::erase_if(exchanges_, [](const auto& each) {
@@ -355,22 +360,14 @@ void HttpLink::close(std::function<void()> done) {
     each.second->detach();
     return true;
   });
-  if (exchanges_.empty()) return leave();
-  closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [this] {
-    closing_ = 0;
-    leave();
-  });
+  if (exchanges_.empty()) leave();
 }
 
 void HttpLink::leave() {
-  if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
   held_.clear();
-  for (Lane* const lane : {&notifications_, &answers_}) {
-    lane->waiting.clear();
-    lane->waiting_bytes = 0;
-  }
+  forget_waiting();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
-  auto done = std::exchange(on_closed_, {});
+  std::function<void()> done = last_words_.end();
   if (session_id_.empty()) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
   session_id_.clear();
@@ -389,6 +386,8 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   if (begins_session) {
     session_id_.clear();
     if (is_initializing_) initialized(false);
+    // A new session may use the ids of the old one again.
+    forget_waiting();
     std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
   }
   if (is_initializing_) {
@@ -403,12 +402,19 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   if (lane != nullptr && !lane->waiting.empty() &&
       (lane->waiting.size() >= kMaxPosts ||
        lane->waiting_bytes + message.text.size() > kMaxWaiting)) {
-    return fail(kBusy, "Too much waits for this server to take other messages: " +
-                           std::to_string(lane->waiting.size()) + " messages, " +
-                           std::to_string(lane->waiting_bytes) + " bytes");
+    return fail(kBusy, "The server is too slow: " + std::to_string(lane->waiting.size()) +
+                           " messages of " + std::to_string(lane->waiting_bytes) +
+                           " bytes already wait to be sent");
   }
   dispatch(std::move(message));
   return {};
+}
+
+void HttpLink::forget_waiting() {
+  for (Lane* const lane : {&notifications_, &answers_}) {
+    lane->waiting.clear();
+    lane->waiting_bytes = 0;
+  }
 }
 
 HttpLink::Lane* HttpLink::lane_of(const OutgoingMessage& message) {
@@ -426,22 +432,20 @@ void HttpLink::dispatch(OutgoingMessage message) {
 }
 
 void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
-  const bool begins_session = message.method == "initialize";
-  const bool is_initialized = message.method == "notifications/initialized";
   const std::uint64_t number = ++last_number_;
   const auto exchange =
       std::make_shared<Exchange>(*this, number, message.id, message.revision, lane);
   exchanges_.emplace(number, exchange);
   if (lane != nullptr) ++lane->under_way;
   HttpHeaderList headers = headers_for(message);
-  exchange->post(std::move(headers), std::move(message.text), begins_session, is_initialized);
+  exchange->post(std::move(headers), std::move(message.text), message.method);
 }
 
 /// Whether the server has taken that the client is ready, or will not.
 void HttpLink::initialized(bool is_taken) {
   is_initializing_ = false;
   // Messages that belong to no request have a place to go before the first request comes.
-  if (is_taken && !on_closed_) listen();
+  if (is_taken && !last_words_.have_begun()) listen();
   // There is room: they count while they are held.
   for (OutgoingMessage& message : std::exchange(held_, {})) dispatch(std::move(message));
 }
@@ -467,7 +471,10 @@ void HttpLink::pause(const RequestId& id, bool is_paused) {
 }
 
 HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
-  HttpHeaderList headers = options_.headers;
+  static constexpr std::size_t kOwn = 6;  // the most that are added here
+  HttpHeaderList headers;
+  headers.reserve(options_.headers.size() + message.headers.size() + kOwn);
+  headers = options_.headers;
   headers.emplace_back("Content-Type", "application/json");
   headers.emplace_back("Accept", "application/json, text/event-stream");
   if (message.revision != nullptr && message.method != "initialize") {
@@ -494,7 +501,7 @@ void HttpLink::forget(std::uint64_t number) {
       transmit(std::move(next), lane);
     }
   }
-  if (on_closed_ && exchanges_.empty()) leave();
+  if (last_words_.have_begun() && exchanges_.empty()) leave();
 }
 
 void HttpLink::listen() {

@@ -6,14 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/backoff.hpp"
 #include "client/link/authorized_http.hpp"
+#include "client/link/last_words.hpp"
 #include "client/link/request_authorizer.hpp"
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "core/clock.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/url.hpp"
@@ -52,16 +52,17 @@ class HttpLink final : public ServerLink {
 
   void open(Owner& owner) override { owner_ = &owner; }
   /// Notifications are sent one after another, so that they arrive in order; of answers, those
-  /// beyond kMaxAnswers wait. Errors: kBusy beyond kMaxPosts, of which the notifications and the
-  /// answers that wait have as many again, or kMaxWaiting bytes each.
+  /// beyond kMaxAnswers wait. Errors: kBusy, if kMaxPosts messages are under way; and if kMaxPosts
+  /// notifications, kMaxPosts answers, or kMaxWaiting bytes of either wait.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override { return true; }
   [[nodiscard]] bool carries_headers() const override { return true; }
-  /// Sends what needs no answer, for at most kLastWords, and waits for the reply to the DELETE, for
-  /// at most kFarewell.
+  [[nodiscard]] bool tells_connected() const override { return true; }
+  /// Sends what needs no answer, for at most LastWords::kLimit, and waits for the reply to the
+  /// DELETE, for at most kFarewell.
   void close(std::function<void()> done) override;
 
   /// Whether the stream of a legacy session is open. Nothing waits for that: a server may send the
@@ -91,6 +92,8 @@ class HttpLink final : public ServerLink {
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
   /// The lane that a message has to keep to; null if there is none.
   Lane* lane_of(const OutgoingMessage& message);
+  /// Drops the notifications and answers that wait to be sent.
+  void forget_waiting();
   /// Sends a message, or lets it wait in its lane.
   void dispatch(OutgoingMessage message);
   void transmit(OutgoingMessage message, Lane* lane);
@@ -113,8 +116,7 @@ class HttpLink final : public ServerLink {
   std::vector<OutgoingMessage> held_;
   Lane notifications_{.most = 1};
   Lane answers_{.most = kMaxAnswers};
-  std::function<void()> on_closed_;  // set while it is being closed
-  EventLoop::TimerId closing_ = 0;
+  LastWords last_words_{*loop_};
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };

@@ -1,17 +1,17 @@
 #include "client/link/line_link.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <span>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "client/link/last_words.hpp"
 #include "client/link/nobody.hpp"
 #include "core/release_memory.hpp"
 #include "net/io/descriptor_io.hpp"
@@ -60,7 +60,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
         too_long_(kBusy, "it is longer than " + std::to_string(limits.max_message) + " bytes") {}
   ~Lines() {
     // Only if the loop is gone; then nobody waits.
-    on_finished_ = {};
+    std::ignore = last_words_.end();
     close();
   }
   Lines(const Lines&) = delete;
@@ -104,19 +104,15 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     if (std::exchange(is_paused_, is_paused) && !is_paused) read_later();
   }
 
-  /// Sends what was to be sent, for at most kLastWords, and waits for the end of the process.
-  /// Nobody is told of anything but that.
+  /// Sends what was to be sent, for at most LastWords::kLimit, and waits for the end of the
+  /// process. Nobody is told of anything but that.
   void finish(std::function<void()> done) {
     owner_ = nullptr;
     pause(false);
     write();
-    on_finished_ = std::move(done);
-    if (!is_open_ || queued() == 0) return leave();
     // What it says meanwhile is still read, or it might wait for that instead of reading.
-    closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [self = shared_from_this()] {
-      self->closing_ = 0;
-      self->leave();
-    });
+    last_words_.begin(std::move(done), [self = shared_from_this()] { self->leave(); });
+    if (!is_open_ || queued() == 0) leave();
   }
 
   /// Ends the connection, and the process with it. Nobody is told. What was sent in this turn
@@ -150,8 +146,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
 
   void leave() {
     const std::shared_ptr<Lines> keep = shared_from_this();
-    const auto done = std::exchange(on_finished_, {});
-    if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
+    const std::function<void()> done = last_words_.end();
     std::optional<ChildProcess> process = std::exchange(ends_.process, {});
     close();
     if (!process) return done();
@@ -189,7 +184,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       out_.erase(0, sent_);
       sent_ = 0;
     }
-    if (on_finished_ && queued() == 0) leave();
+    if (last_words_.have_begun() && queued() == 0) leave();
   }
 
   void read() {
@@ -243,7 +238,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   /// The server says nothing more. Of a process, it is known soon how it ends.
   void end(std::string_view why) {
     if (!is_open_) return;
-    if (on_finished_) return leave();
+    if (last_words_.have_begun()) return leave();
     if (!ends_.process || has_ended_) return lose(why);
     loop_->unwatch(ends_.input.get(), input_side_);
     if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
@@ -284,10 +279,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   bool writes_later_ = false;
   bool is_paused_ = false;
   bool reads_later_ = false;
-  bool has_said_all_ = false;          // the server
-  bool has_ended_ = false;             // the process
-  std::function<void()> on_finished_;  // set while what is left is being sent
-  EventLoop::TimerId closing_ = 0;
+  bool has_said_all_ = false;  // the server
+  bool has_ended_ = false;     // the process
+  LastWords last_words_{*loop_};
 };
 
 LineLink::LineLink(EventLoop& loop, OpenLines open, LineLinkLimits limits)
@@ -328,12 +322,8 @@ bool LineLink::reopen() {
 }
 
 void LineLink::pause(const RequestId& id, bool is_paused) {
-  if (is_paused) {
-    paused_.insert(id);
-  } else {
-    paused_.erase(id);
-  }
-  if (lines_ != nullptr) lines_->pause(!paused_.empty());
+  const bool is_any_paused = paused_.set(id, is_paused);
+  if (lines_ != nullptr) lines_->pause(is_any_paused);
 }
 
 Result<void> LineLink::send(OutgoingMessage message) {

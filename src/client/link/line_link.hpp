@@ -4,10 +4,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "client/session/server_link.hpp"
+#include "client/link/paused_requests.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "core/error.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
@@ -48,8 +48,10 @@ class LineLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
+  [[nodiscard]] bool shares_connection() const override { return true; }
   bool reopen() override;
-  /// Sends what waits to be sent, for at most kLastWords, and waits for the end of the child.
+  /// Sends what waits to be sent, for at most LastWords::kLimit, and waits for the end of the
+  /// child.
   void close(std::function<void()> done) override;
 
  private:
@@ -62,7 +64,7 @@ class LineLink final : public ServerLink {
   const LineLinkLimits limits_;
   Owner* owner_ = nullptr;
   std::shared_ptr<Lines> lines_;  // null before open(), and if it could not be opened
-  std::set<RequestId> paused_;
+  PausedRequests paused_;
   /// Whether this exists, for tasks that have been posted.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

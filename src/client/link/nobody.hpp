@@ -1,16 +1,11 @@
 #pragma once
 
-#include <chrono>
-
-#include "client/session/server_link.hpp"
-#include "core/clock.hpp"
+#include "client/session/contract/server_link.hpp"
 
 namespace sluice {
 
-/// Takes no notice of anything: who a link tells once it is being closed. Has no state.
+/// An owner that ignores everything: a link that is being closed has it in place of its session.
+/// Has no state.
 ServerLink::Owner& nobody();
-
-/// How long a link that is closed goes on sending what needs no answer.
-inline constexpr Duration kLastWords = std::chrono::seconds(2);
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text/secrets.hpp"
+
 namespace sluice {
 namespace {
 
@@ -15,7 +17,8 @@ std::string_view quotable(std::string_view text) {
 }
 
 std::string redirect_of(const HttpReplyHead& head) {
-  const std::string_view place = quotable(head.header("Location"));
+  // Servers repeat the query of the request, which may have a key.
+  const std::string place = masked_url(quotable(head.header("Location")));
   std::string text = "The server redirects to ";
   text.append(place.empty() ? "another place" : place);
   return text.append(" (HTTP ").append(std::to_string(head.status)) +

@@ -15,8 +15,8 @@ std::string_view quotable(std::string_view text);
 [[nodiscard]] constexpr bool is_redirect(int status) {
   return status / 100 == 3;
 }
-/// That the server redirects, and where to. Redirects are not followed, because they would take
-/// what is secret elsewhere.
+/// That the server redirects, and where to, without what may be secret in that URL. Redirects are
+/// not followed, because they would take what is secret elsewhere.
 std::string redirect_of(const HttpReplyHead& head);
 
 /// The reply's media type, or that it has none.

@@ -46,26 +46,19 @@ int code_of(const Error& why) {
 SseLink::SseLink(EventLoop& loop, SseLinkOptions options)
     : loop_(&loop), options_(std::move(options)), http_(loop, options_.http, options_.authorizer) {}
 
-SseLink::~SseLink() {
-  if (closing_ != 0) loop_->cancel(closing_);
-}
+SseLink::~SseLink() = default;
 
 void SseLink::close(std::function<void()> done) {
   owner_ = &nobody();
-  on_closed_ = std::move(done);
+  last_words_.begin(std::move(done), [this] { leave(); });
   waiting_.clear();
   std::erase_if(posts_, [](const auto& each) { return !each.second.id.empty(); });
-  if (posts_.empty()) return leave();
-  closing_ = loop_->schedule_at(loop_->clock().now() + kLastWords, [this] {
-    closing_ = 0;
-    leave();
-  });
+  if (posts_.empty()) leave();
 }
 
 void SseLink::leave() {
-  if (closing_ != 0) loop_->cancel(std::exchange(closing_, 0));
   // It may destroy this.
-  const auto done = std::exchange(on_closed_, {});
+  const auto done = last_words_.end();
   done();
 }
 
@@ -100,8 +93,7 @@ void SseLink::connect() {
 
 void SseLink::on_head(const HttpReplyHead& head) {
   status_ = head.status;
-  const bool is_events =
-      status_ == 200 && to_lower(head.header("Content-Type")).starts_with("text/event-stream");
+  const bool is_events = status_ == 200 && head.is_event_stream();
   if (is_events) return;
   if (is_redirect(status_)) return lose(status_, redirect_of(head));
   if (status_ == 200) {
@@ -146,12 +138,7 @@ Result<void> SseLink::send(OutgoingMessage message) {
 }
 
 void SseLink::pause(const RequestId& id, bool is_paused) {
-  if (is_paused) {
-    paused_.insert(id);
-  } else {
-    paused_.erase(id);
-  }
-  stream_.pause(!paused_.empty());
+  stream_.pause(paused_.set(id, is_paused));
 }
 
 void SseLink::post(OutgoingMessage message) {
@@ -185,7 +172,7 @@ void SseLink::post(OutgoingMessage message) {
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
   const Post post = std::move(posts_.extract(number).mapped());
-  if (on_closed_) return posts_.empty() ? leave() : void();
+  if (last_words_.have_begun()) return posts_.empty() ? leave() : void();
   if (why.code / 100 != 2 && !post.id.empty()) owner_->on_unanswered(post.id, why);
 }
 
@@ -196,7 +183,7 @@ void SseLink::lose(int code, const std::string& why) {
   const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
-  if (on_closed_) return leave();
+  if (last_words_.have_begun()) return leave();
   owner_->on_lost(error);
 }
 

@@ -6,14 +6,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/link/authorized_http.hpp"
+#include "client/link/last_words.hpp"
+#include "client/link/paused_requests.hpp"
 #include "client/link/request_authorizer.hpp"
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/sse.hpp"
 #include "net/http/url.hpp"
@@ -44,12 +45,13 @@ class SseLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
+  [[nodiscard]] bool shares_connection() const override { return true; }
   bool reopen() override;
-  /// Waits until the server has taken notifications and answers, for at most kLastWords. Its stream
-  /// stays open until then, because the session ends with that.
+  /// Waits until the server has taken notifications and answers, for at most LastWords::kLimit. Its
+  /// stream stays open until then, because the session ends with that.
   void close(std::function<void()> done) override;
 
-  static constexpr std::size_t kMaxPosts = 1000;  // under way, or that wait
+  static constexpr std::size_t kMaxPosts = 4096;  // under way, or that wait
 
  private:
   void connect();
@@ -68,7 +70,7 @@ class SseLink final : public ServerLink {
   AuthorizedHttp http_;
   bool is_over_ = true;  // there is no stream
   AuthorizedHttp::Call stream_;
-  std::set<RequestId> paused_;
+  PausedRequests paused_;
   std::shared_ptr<SseDecoder> events_;  // callbacks of the decoder may destroy this link
   int status_ = 0;
   std::optional<Url> place_;              // where to post; nothing before the server has said it
@@ -79,8 +81,7 @@ class SseLink final : public ServerLink {
   };
   std::map<std::uint64_t, Post> posts_;
   std::uint64_t last_number_ = 0;
-  std::function<void()> on_closed_;  // set while it is being closed
-  EventLoop::TimerId closing_ = 0;
+  LastWords last_words_{*loop_};
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

@@ -87,6 +87,8 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   void pause(const RequestId& id, bool is_paused) override { link_->pause(id, is_paused); }
   bool reopen() override { return link_->reopen(); }
   [[nodiscard]] bool carries_headers() const override { return link_->carries_headers(); }
+  [[nodiscard]] bool tells_connected() const override { return link_->tells_connected(); }
+  [[nodiscard]] bool shares_connection() const override { return link_->shares_connection(); }
   void close(std::function<void()> done) override { link_->close(std::move(done)); }
 
  private:
@@ -115,6 +117,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   }
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   void on_old_session_over(const RequestId& id) override { owner_->on_old_session_over(id); }
+  void on_connected(const RequestId& id) override { owner_->on_connected(id); }
   void on_listening() override { owner_->on_listening(); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override { owner_->on_lost(why); }

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string_view>
 
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "net/client/http_client.hpp"
 #include "sluice/client.hpp"
 

@@ -98,12 +98,8 @@ Result<void> WebSocketLink::send(OutgoingMessage message) {
 }
 
 void WebSocketLink::pause(const RequestId& id, bool is_paused) {
-  if (is_paused) {
-    paused_.insert(id);
-  } else {
-    paused_.erase(id);
-  }
-  if (socket_ != nullptr) socket_->pause(!paused_.empty());
+  const bool is_any_paused = paused_.set(id, is_paused);
+  if (socket_ != nullptr) socket_->pause(is_any_paused);
 }
 
 void WebSocketLink::on_open() {

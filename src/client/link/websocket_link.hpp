@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "client/link/paused_requests.hpp"
 #include "client/link/request_authorizer.hpp"
-#include "client/session/server_link.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "net/client/websocket_client.hpp"
 #include "net/http/url.hpp"
 #include "net/loop/event_loop.hpp"
@@ -41,6 +41,7 @@ class WebSocketLink final : public ServerLink {
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
+  [[nodiscard]] bool shares_connection() const override { return true; }
   bool reopen() override;
   /// Waits until the server has taken what was sent, which the closing handshake shows, or a
   /// second.
@@ -66,7 +67,7 @@ class WebSocketLink final : public ServerLink {
   bool is_refused_ = false;                  // the authorizer deals with that
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
-  std::set<RequestId> paused_;
+  PausedRequests paused_;
   std::vector<std::string> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
   std::function<void()> on_closed_;  // set while it is being closed

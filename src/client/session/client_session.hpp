@@ -11,16 +11,16 @@
 #include <string_view>
 #include <vector>
 
-#include "client/session/client_session_options.hpp"
-#include "client/session/handshake.hpp"
-#include "client/session/listed_tools.hpp"
-#include "client/session/message_writer.hpp"
-#include "client/session/open_requests.hpp"
-#include "client/session/questions.hpp"
-#include "client/session/request.hpp"
-#include "client/session/result_cache.hpp"
-#include "client/session/server_link.hpp"
-#include "client/session/server_requests.hpp"
+#include "client/session/contract/client_session_options.hpp"
+#include "client/session/contract/server_link.hpp"
+#include "client/session/handshake/handshake.hpp"
+#include "client/session/handshake/message_writer.hpp"
+#include "client/session/memory/listed_tools.hpp"
+#include "client/session/memory/result_cache.hpp"
+#include "client/session/questions/questions.hpp"
+#include "client/session/questions/server_requests.hpp"
+#include "client/session/requests/open_requests.hpp"
+#include "client/session/requests/request.hpp"
 #include "client/session/session_activities.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -70,9 +70,10 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Number follow_task(std::string id, const RequestOptions& options, RequestCallbacks callbacks);
   /// Hears of changes until it is cancelled; see ChangeWatch.
   Number watch(WatchFilter filter, RequestCallbacks callbacks);
-  /// Makes the server wait with what it says about a request, and perhaps with other things, until
-  /// that is over or no longer paused; see ServerLink::pause(). Tasks and watches are not paused.
-  void pause(Number number, bool is_paused);
+  /// Stops or goes on reading what the server sends about a request, until it is over; see
+  /// ServerLink::pause(). The silence of a server that is not read counts for no timeout. Returns
+  /// false for tasks and watches, which cannot be paused, and for what is over.
+  bool pause(Number number, bool is_paused);
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);
   Result<void> notify(std::string_view method, json::object params) override;
@@ -80,6 +81,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// function may be called afterwards; the session may be destroyed once `done` is called.
   void close(std::function<void()> done);
 
+  /// As ServerLink::shares_connection().
+  [[nodiscard]] bool shares_connection() const { return link_->shares_connection(); }
   [[nodiscard]] std::size_t unanswered() const { return requests_.size() + activities_.size(); }
 
   // For its activities.
@@ -98,6 +101,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
 
  private:
   // ServerLink::Owner
+  void on_connected(const RequestId& id) override;
   void on_message(std::string_view text) override { take(text, nullptr); }
   bool on_reply(const RequestId& id, std::string_view text) override { return take(text, &id); }
   void on_unreadable(std::string_view text, const Error& why) override;
@@ -124,10 +128,17 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   [[nodiscard]] bool has_session() const { return !handshake_.is_running() && !has_no_session_; }
   /// Begins a new session in place of the one that is forgotten.
   void renew();
+  /// A request of the session that is over waits for an answer of ours, which cannot arrive.
+  void end_asked(Number number);
+  void end_all_asked();
   /// Sends what has waited for the new session, or says why there is none.
   void renewed(const Result<void>& outcome);
 
   void send_round(Number number, OpenRequest& request);
+  /// The server does not have the request any more.
+  void end_round(Number number, OpenRequest& request);
+  /// Tells the link whether the round that the server has is paused.
+  void pause_round(Number number, OpenRequest& request);
   /// The server has its idle timeout from now on, unless it is waiting for an answer of ours.
   void expect(Number number, OpenRequest& request);
   /// A question that belongs to a request, or to any if `only` is 0, was asked or is over.
@@ -157,6 +168,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   bool take(std::string_view text, const RequestId* only);
   bool take_each(std::string_view text, const RequestId* only);
   bool take_one(std::string_view text, const RequestId* only);
+  /// `number`: the request in the reply to which it came; 0 if there is none.
+  void on_request(const Message& message, Number number);
   void on_response(const Message& message);
   void on_error(Number number, OpenRequest& request, Error error);
   /// The server needs answers before it goes on (2026-07-28, Multi Round-Trip Requests).
@@ -175,7 +188,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Handshake handshake_;
   std::optional<Error> lost_;    // why the link is over
   bool has_no_session_ = false;  // it could not be replaced
+  std::uint64_t sessions_ = 0;   // that were begun in place of a forgotten one
   std::vector<Number> held_;     // requests that wait for a new session
+  std::size_t paused_ = 0;       // requests that the link was told to pause
   RequestId late_probe_;         // that was given up
   Number last_number_ = 0;
   Questions questions_;

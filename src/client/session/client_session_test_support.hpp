@@ -26,6 +26,8 @@ struct Wire {
   std::set<RequestId> paused;
   bool drops_by_transport = false;
   bool carries_headers = false;
+  bool shares_connection = false;
+  bool tells_connected = false;
   bool can_reopen = true;
   int reopened = 0;
   std::optional<Error> full;
@@ -51,6 +53,8 @@ class FakeLink final : public ServerLink {
     }
   }
   [[nodiscard]] bool carries_headers() const override { return wire_->carries_headers; }
+  [[nodiscard]] bool tells_connected() const override { return wire_->tells_connected; }
+  [[nodiscard]] bool shares_connection() const override { return wire_->shares_connection; }
   bool reopen() override {
     if (wire_->can_reopen) ++wire_->reopened;
     return wire_->can_reopen;

@@ -64,7 +64,7 @@ void TaskFollower::take(const json::object& state) {
   const std::string_view status = text_at(state, "status");
   // Who waits for such a task would wait for ever.
   if (!is_known(status)) {
-    return end(fail(kInternalError, "The server's state of the task has no status that is known"));
+    return end(fail(kInternalError, "The server gives the task no status that this client knows"));
   }
   std::string seen(status);
   seen.append(" ").append(text_at(state, "statusMessage"));

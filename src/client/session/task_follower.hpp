@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/session/questions.hpp"
+#include "client/session/questions/questions.hpp"
 #include "client/session/session_activity.hpp"
 
 namespace sluice {

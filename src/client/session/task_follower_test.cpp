@@ -158,7 +158,7 @@ TEST_F(TaskFollowerTest, AStateWithoutAStatusIsAnError) {
     said.clear();
     follow();
     reply_to("tasks/get", R"("result":)" + state);
-    EXPECT_THAT(said, ElementsAre(HasSubstr("-32603 The server's state of the task")));
+    EXPECT_THAT(said, ElementsAre(HasSubstr("-32603 The server gives the task no status")));
   }
   EXPECT_EQ(loop.timers(), 0U);
 }

@@ -56,4 +56,14 @@ std::string masked_url(std::string_view url) {
   return out;
 }
 
+std::string masked_word(std::string_view word) {
+  const bool is_socket = word.starts_with("unix:") || word.starts_with("http+unix:");
+  const std::string_view authority = word.substr(0, word.find_first_of("/?#"));
+  const auto colon = authority.find(':');
+  const auto at = authority.rfind('@');
+  const bool has_password = !is_socket && at != std::string_view::npos && colon < at;
+  if (!has_password) return masked_url(word);
+  return std::string(kMask) + masked_url(word.substr(at));
+}
+
 }  // namespace sluice

@@ -21,4 +21,8 @@ bool looks_like_secret(std::string_view text);
 /// values of the query, and the fragment. What follows # of a socket is a path and stays.
 std::string masked_url(std::string_view url);
 
+/// The same of a word that may be meant as a URL: user information with a password goes also if
+/// there is no scheme before it.
+std::string masked_word(std::string_view word);
+
 }  // namespace sluice

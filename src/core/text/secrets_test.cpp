@@ -28,6 +28,16 @@ TEST(SecretsTest, UrlsLoseWhatMayBeSecret) {
   EXPECT_EQ(masked_url(""), "");
 }
 
+TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {
+  EXPECT_EQ(masked_word("me:pw@host:1/a?key=2"), "***@host:1/a?key=***");
+  EXPECT_EQ(masked_word("me:p@w@host"), "***@host");
+  EXPECT_EQ(masked_word("https://me:pw@host/a"), "https://***@host/a");
+  for (const char* const word :
+       {"", "docs", "@session", "server@1.2.3", "host:1/a@b", "http+unix:x@y", "unix:/run/a:b@c"}) {
+    EXPECT_EQ(masked_word(word), word);
+  }
+}
+
 TEST(SecretsTest, TextsThatLookLikeOne) {
   for (const char* text : {"Bearer abc", "basic abc", "sk-abc", "ghp_abc", "eyJhbGciOi"}) {
     EXPECT_TRUE(looks_like_secret(text)) << text;

@@ -19,7 +19,7 @@
 #include "engine/llama/preparation.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/scheduler.hpp"
-#include "engine/llama/scheduling/queue_shares.hpp"
+#include "engine/queue_shares.hpp"
 #include "json/json.hpp"
 
 namespace sluice {

@@ -88,8 +88,10 @@ TEST_F(LlamaEngineTest, ReportsTheLoadingOfTheModel) {
 
 TEST_F(LlamaEngineTest, ParallelSequencesAnswerAsIfAlone) {
   load();
+  // No stories: two words may be as likely as each other, and rounding depends on what is decoded
+  // together.
   const std::vector<std::string> prompts = {"Hello",
-                                            "Tell me a story about Mira the fox and the old mill.",
+                                            "Count from 9 down to 2",
                                             "Wer ist das? äöü 😀",
                                             "Count from 3 to 30",
                                             "What day comes after Monday?",

@@ -14,7 +14,7 @@
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
 #include "engine/llama/scheduling/admission_queue.hpp"
-#include "engine/llama/scheduling/queue_shares.hpp"
+#include "engine/queue_shares.hpp"
 
 namespace sluice {
 

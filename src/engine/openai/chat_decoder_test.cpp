@@ -7,116 +7,64 @@
 #include <string_view>
 #include <vector>
 
-#include "net/http/sse.hpp"
+#include "engine/openai/decoder_test_support.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// An answer as a line: its texts, reasoning and calls, and how it ended.
-std::string shown(const std::vector<Delta>& deltas, const Result<Completion>& end) {
-  std::string text;
-  std::string reasoning;
-  std::string calls;
-  for (const Delta& delta : deltas) {
-    switch (delta.kind) {
-      case Delta::Kind::text:
-        text.append(delta.text);
-        break;
-      case Delta::Kind::reasoning:
-        reasoning.append(delta.text);
-        break;
-      case Delta::Kind::tool_call:
-        calls.append(delta.text);
-        break;
-    }
-  }
-  const std::string ending = end ? std::string(to_string(end->reason)) + " " +
-                                       std::to_string(end->usage.prompt_tokens) + "/" +
-                                       std::to_string(end->usage.cached_tokens) + "/" +
-                                       std::to_string(end->usage.completion_tokens)
-                                 : "error: " + end.error().message;
-  return text + "|" + reasoning + "|" + calls + "|" + ending;
-}
-
 class ChatDecoderTest : public ::testing::Test {
  protected:
-  /// What comes of a stream that arrives in two pieces.
-  std::string read(std::string_view stream, std::size_t cut) {
-    SseDecoder events;
-    decoder = ChatDecoder();
-    std::vector<Delta> deltas;
-    Result<void> taken;
-    for (const std::string_view piece : {stream.substr(0, cut), stream.substr(cut)}) {
-      const Result<void> fed = events.feed(piece, [&](const SseEvent& event) {
-        if (taken) taken = decoder.take(event.data, deltas);
-      });
-      EXPECT_TRUE(fed);
-    }
-    if (!taken) return "error: " + taken.error().message;
-    const Result<Completion> end = decoder.end(deltas);
-    return shown(deltas, end);
-  }
-  /// The same for each place where the stream can be cut, which must make no difference.
   std::string read(const std::string& stream) {
-    const std::string whole = read(stream, 0);
-    for (std::size_t cut = 1; cut <= stream.size(); ++cut) {
-      EXPECT_EQ(read(stream, cut), whole) << "cut at " << cut;
-    }
-    return whole;
-  }
-  /// A stream with these events.
-  static std::string events(std::initializer_list<std::string_view> all) {
-    std::string stream;
-    for (const std::string_view each : all) stream.append("data: ").append(each).append("\n\n");
-    return stream;
+    return read_answer<ChatDecoder>(stream, {}, repairs);
   }
   static std::string delta(std::string_view members, std::string_view finish = "null") {
     return R"({"choices":[{"index":0,"delta":{)" + std::string(members) + R"(},"finish_reason":)" +
            std::string(finish) + "}]}";
   }
 
-  ChatDecoder decoder;
+  AnswerRepairs repairs;  // of the last answer that was read
 };
 
 TEST_F(ChatDecoderTest, OfOpenAi) {
   EXPECT_EQ(
-      read(events(
+      read(events_of(
           {R"({"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"x"})",
            delta(R"("content":"Grüß ")"), delta(R"("content":"dich \ud83d\ude00")"),
            delta("", R"("stop")"),
            R"({"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":5}}})",
            "[DONE]"})),
       "Grüß dich \U0001F600|||stop 9/5/4");
-  EXPECT_EQ(decoder.repairs(), ChatRepairs());
+  EXPECT_TRUE(repairs.empty());
 }
 
 TEST_F(ChatDecoderTest, OfLlamaServer) {
   EXPECT_EQ(
       read(": ping\n\n" +
-           events({delta(R"("role":"assistant","content":null)"),
-                   delta(R"("reasoning_content":"Hm.")"), delta(R"("content":"Yes")"),
-                   R"({"choices":[{"index":0,"delta":{},"finish_reason":"length"}],"timings":{}})",
-                   R"({"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}})",
-                   "[DONE]"})),
+           events_of(
+               {delta(R"("role":"assistant","content":null)"),
+                delta(R"("reasoning_content":"Hm.")"), delta(R"("content":"Yes")"),
+                R"({"choices":[{"index":0,"delta":{},"finish_reason":"length"}],"timings":{}})",
+                R"({"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}})", "[DONE]"})),
       "Yes|Hm.||length 3/0/2");
 }
 
 TEST_F(ChatDecoderTest, OfVllm) {
   // Its last piece has text and the reason together, and each has the usage so far.
   EXPECT_EQ(
-      read(events({R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})",
-                   delta(R"("reasoning":"Hm.","reasoning_content":"Hm.")"),
-                   R"({"choices":[{"index":0,"delta":{"content":"Yes"},"finish_reason":"stop",)"
-                   R"("stop_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":2}})",
-                   "[DONE]"})),
+      read(events_of({R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})",
+                      delta(R"("reasoning":"Hm.","reasoning_content":"Hm.")"),
+                      R"({"choices":[{"index":0,"delta":{"content":"Yes"},"finish_reason":"stop",)"
+                      R"("stop_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":2}})",
+                      "[DONE]"})),
       "Yes|Hm.||stop 3/0/2");
 }
 
 TEST_F(ChatDecoderTest, PutsCallsTogether) {
   EXPECT_EQ(
-      read(events(
+      read(events_of(
           {delta(
                R"("tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"add","arguments":""}}])"),
            delta(
@@ -126,28 +74,86 @@ TEST_F(ChatDecoderTest, PutsCallsTogether) {
            delta(R"("tool_calls":[{"index":0,"function":{"arguments":"1}"}}])"),
            delta("", R"("tool_calls")"), "[DONE]"})),
       R"(||{"name":"add","arguments":{"a":1}}{"name":"now","arguments":{}}|tool_calls 0/0/0)");
-  EXPECT_EQ(decoder.repairs(), ChatRepairs());
+  EXPECT_TRUE(repairs.empty());
 }
 
 TEST_F(ChatDecoderTest, RepairsCallsOfSloppyServers) {
   // No index, no id, the name in each piece, an object for arguments, "stop" for a reason.
   EXPECT_EQ(
-      read(events(
+      read(events_of(
           {delta(R"("tool_calls":[{"function":{"name":"add","arguments":"{\"a\":"}}])"),
            delta(R"("tool_calls":[{"function":{"arguments":"1}"}}])"),
            delta(R"("tool_calls":[{"id":"","function":{"name":"now","arguments":{"b":2}}}])"),
            delta("", R"("stop")")})),
       R"(||{"name":"add","arguments":{"a":1}}{"name":"now","arguments":{"b":2}}|tool_calls 0/0/0)");
-  EXPECT_TRUE(decoder.repairs().index);
-  read(events({delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"{"}}])"),
-               delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"}"}}])"),
-               delta("", R"("stop")")}));
-  EXPECT_TRUE(decoder.repairs().name_repeated);
+  EXPECT_TRUE(repairs.has(Repair::call_index));
+  read(events_of({delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"{"}}])"),
+                  delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"}"}}])"),
+                  delta("", R"("stop")")}));
+  EXPECT_TRUE(repairs.has(Repair::call_name));
+}
+
+TEST_F(ChatDecoderTest, CallsWithTheSameIndexAreTakenApart) {
+  // By their ids, also when their pieces are mixed.
+  EXPECT_EQ(
+      read(events_of(
+          {delta(
+               R"("tool_calls":[{"index":0,"id":"a","function":{"name":"add","arguments":"{\"a\":"}}])"),
+           delta(
+               R"("tool_calls":[{"index":0,"id":"b","function":{"name":"add","arguments":"{\"b\":"}}])"),
+           delta(R"("tool_calls":[{"index":0,"id":"a","function":{"arguments":"1}"}}])"),
+           delta(R"("tool_calls":[{"index":0,"id":"b","function":{"arguments":"2}"}}])"),
+           delta("", R"("tool_calls")")})),
+      R"(||{"name":"add","arguments":{"a":1}}{"name":"add","arguments":{"b":2}}|tool_calls 0/0/0)");
+  EXPECT_TRUE(repairs.has(Repair::call_index));
+  // By their names, or because the arguments of the first are whole.
+  EXPECT_EQ(
+      read(events_of(
+          {delta(
+               R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"{\"a\":\"}\"}"}}])"),
+           delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":"{\"b\":2}"}}])"),
+           delta(R"("tool_calls":[{"index":0,"function":{"name":"now","arguments":"{}"}}])"),
+           delta("", R"("tool_calls")")})),
+      R"(||{"name":"add","arguments":{"a":"}"}}{"name":"add","arguments":{"b":2}})"
+      R"({"name":"now","arguments":{}}|tool_calls 0/0/0)");
+  EXPECT_TRUE(repairs.has(Repair::call_index));
+  EXPECT_TRUE(repairs.has(Repair::call_id));
+}
+
+TEST_F(ChatDecoderTest, PartsOfCallsHaveTheIdAndTheNameOfTheirCall) {
+  const AnswerOptions options{.made_id = "made_", .has_call_parts = true};
+  EXPECT_EQ(
+      read_answer<ChatDecoder>(
+          events_of(
+              {delta(
+                   R"("tool_calls":[{"index":0,"id":"a","function":{"name":"add","arguments":""}}])"),
+               delta(R"("tool_calls":[{"index":0,"function":{"arguments":"{\"a\":"}}])"),
+               delta(R"("tool_calls":[{"index":1,"function":{"arguments":"{"}}])"),
+               delta(R"("tool_calls":[{"index":0,"function":{"arguments":"1}"}}])"),
+               delta(
+                   R"("tool_calls":[{"index":1,"id":"a","function":{"name":"now","arguments":"}"}}])"),
+               delta("", R"("tool_calls")")}),
+          options, repairs),
+      R"(||a={"name":"add","arguments":{"a":1}}made_1={"name":"now","arguments":{}}|)"
+      R"([a add {"a":][a add 1}][made_1 now {}]|tool_calls 0/0/0)");
+  EXPECT_TRUE(repairs.has(Repair::call_id));
+  EXPECT_FALSE(repairs.has(Repair::call_index));
+}
+
+TEST_F(ChatDecoderTest, CountsTokensOfReasoning) {
+  EXPECT_EQ(
+      read(events_of(
+          {delta(R"("content":"Yes")", R"("stop")"),
+           R"({"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":40,"completion_tokens_details":{"reasoning_tokens":30}}})",
+           "[DONE]"})),
+      "Yes|||stop 9/0/40/30");
 }
 
 TEST_F(ChatDecoderTest, AnAnswerThatIsNotStreamedIsOneToo) {
+  ChatDecoder decoder;
   std::vector<Delta> deltas;
-  ASSERT_TRUE(decoder.take(R"({"choices":[{"message":{"role":"assistant","content":"Yes"},)"
+  ASSERT_TRUE(decoder.take({},
+                           R"({"choices":[{"message":{"role":"assistant","content":"Yes"},)"
                            R"("finish_reason":"stop"}],"usage":{"prompt_tokens":1}})",
                            deltas));
   const Result<Completion> end = decoder.end(deltas);
@@ -155,55 +161,73 @@ TEST_F(ChatDecoderTest, AnAnswerThatIsNotStreamedIsOneToo) {
 }
 
 TEST_F(ChatDecoderTest, WhatBreaksOffIsNoAnswer) {
-  EXPECT_THAT(read(events({delta(R"("content":"Ye")")})), HasSubstr("before it was whole"));
+  EXPECT_THAT(read(events_of({delta(R"("content":"Ye")")})), HasSubstr("before it was whole"));
   EXPECT_THAT(read(""), HasSubstr("before it was whole"));
   // A server that says that it is done has only forgotten to say why.
-  EXPECT_EQ(read(events({delta(R"("content":"Yes")"), "[DONE]"})), "Yes|||stop 0/0/0");
-  EXPECT_TRUE(decoder.repairs().finish_reason);
+  EXPECT_EQ(read(events_of({delta(R"("content":"Yes")"), "[DONE]"})), "Yes|||stop 0/0/0");
+  EXPECT_TRUE(repairs.has(Repair::finish_reason));
 }
 
 TEST_F(ChatDecoderTest, ErrorsInTheStreamAreTheServers) {
-  EXPECT_EQ(
-      read(events({delta(R"("content":"Ye")"),
-                   R"({"error":{"code":500,"message":"out\nof memory","type":"server_error"}})"})),
-      "error: The model's server failed: out of memory");
-  EXPECT_EQ(read(events({R"({"error":"overloaded"})"})),
+  EXPECT_EQ(read(events_of(
+                {delta(R"("content":"Ye")"),
+                 R"({"error":{"code":500,"message":"out\nof memory","type":"server_error"}})"})),
+            "error: The model's server failed: out of memory");
+  EXPECT_EQ(read(events_of({R"({"error":"overloaded"})"})),
             "error: The model's server failed: overloaded");
-  EXPECT_THAT(read(events({"{"})), HasSubstr("cannot be read"));
-  EXPECT_THAT(read(events({"[]"})), HasSubstr("no JSON object"));
-  EXPECT_THAT(read(events({delta("", R"("content_filter")")})), HasSubstr("content filter"));
+  EXPECT_THAT(read(events_of({"{"})), HasSubstr("cannot be read"));
+  EXPECT_THAT(read(events_of({"[]"})), HasSubstr("no JSON object"));
+  EXPECT_THAT(read(events_of({delta("", R"("content_filter")")})), HasSubstr("content filter"));
 }
 
 TEST_F(ChatDecoderTest, CallsThatCannotBeMadeAreErrors) {
   const auto call = [](std::string_view function) {
     return delta(R"("tool_calls":[{"index":0,"function":{)" + std::string(function) + "}}]");
   };
-  EXPECT_THAT(read(events({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("stop")")})),
+  EXPECT_THAT(
+      read(events_of({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("stop")")})),
+      HasSubstr("no JSON object"));
+  EXPECT_THAT(read(events_of({call(R"("name":"add","arguments":"[]")"), delta("", R"("stop")")})),
               HasSubstr("no JSON object"));
-  EXPECT_THAT(read(events({call(R"("name":"add","arguments":"[]")"), delta("", R"("stop")")})),
-              HasSubstr("no JSON object"));
-  EXPECT_THAT(read(events({call(R"("arguments":"{}")"), delta("", R"("stop")")})),
+  EXPECT_THAT(read(events_of({call(R"("arguments":"{}")"), delta("", R"("stop")")})),
               HasSubstr("without a name"));
   EXPECT_THAT(
-      read(events({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("length")")})),
+      read(events_of({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("length")")})),
       HasSubstr("cut off within a call"));
 }
 
 TEST_F(ChatDecoderTest, CallsAreBounded) {
   std::vector<Delta> deltas;
-  Result<void> taken;
-  for (int i = 0; i < 1000 && taken; ++i) {
-    taken = decoder.take(delta(R"("tool_calls":[{"index":)" + std::to_string(i) + "}]"), deltas);
-  }
-  ASSERT_FALSE(taken);
-  EXPECT_EQ(taken.error().code, kLimitReached);
-  decoder = ChatDecoder();
+  const auto code_of = [&deltas](ChatDecoder& decoder, const auto& piece) {
+    Result<void> taken;
+    for (int i = 0; i < 1000 && taken; ++i) taken = decoder.take({}, piece(i), deltas);
+    return taken ? 0 : taken.error().code;
+  };
+  ChatDecoder many;
+  EXPECT_EQ(
+      code_of(many,
+              [](int i) { return delta(R"("tool_calls":[{"index":)" + std::to_string(i) + "}]"); }),
+      kLimitReached);
+  ChatDecoder same_index;
+  EXPECT_EQ(
+      code_of(same_index,
+              [](int i) {
+                return delta(R"("tool_calls":[{"index":0,"id":")" + std::to_string(i) + R"("}])");
+              }),
+      kLimitReached);
+  ChatDecoder huge;
   const std::string part = delta(R"("tool_calls":[{"index":0,"function":{"arguments":")" +
                                  std::string(100'000, 'x') + R"("}}])");
-  taken = {};
-  for (int i = 0; i < 1000 && taken; ++i) taken = decoder.take(part, deltas);
-  ASSERT_FALSE(taken);
-  EXPECT_EQ(taken.error().code, kLimitReached);
+  EXPECT_EQ(code_of(huge, [&part](int) { return part; }), kLimitReached);
+  for (const std::string_view index : {"-1", "128", "9223372036854775807"}) {
+    ChatDecoder decoder;
+    const std::string piece = delta(R"("tool_calls":[{"index":)" + std::string(index) + "}]");
+    EXPECT_FALSE(decoder.take({}, piece, deltas)) << index;
+  }
+  ChatDecoder decoder;
+  const std::string long_id = delta(R"("tool_calls":[{"index":0,"id":")" +
+                                    std::string(CallCollector::kMaxBytes + 1, 'x') + R"("}])");
+  EXPECT_FALSE(decoder.take({}, long_id, deltas));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// The body of POST /v1/chat/completions for a request, streamed and with usage. Ways to choose a
-/// token that have their default value are left to the server, which may have others.
+/// The body of POST /v1/chat/completions for a request, streamed and with usage. Sampling
+/// parameters that have their default value are not sent; the server may have other defaults.
 ///
 /// Such an API wants an id for each call of a tool and for each result. Where a request has none,
 /// calls are numbered, and results without an id answer the open calls in their order.

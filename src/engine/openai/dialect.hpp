@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-/// How a kind of server differs from what all servers of /v1/chat/completions have in common.
+/// How a kind of server differs from what all servers of the API have in common.
 struct Dialect {
   std::string_view name;
   /// Takes llama.cpp's ways to choose a token: top_k, min_p and repeat_penalty.
@@ -16,6 +16,10 @@ struct Dialect {
   bool has_grammar = false;              // GBNF, in `grammar`
   /// `max_completion_tokens` in place of `max_tokens`, which its newer models refuse.
   bool renames_max_tokens = false;
+  /// Its Responses API takes the parameters of its chat completions, and their form of a schema.
+  bool responses_take_chat_parameters = false;
+  /// Its Responses API calls an answer complete that has reached its limit.
+  bool hides_limit = false;
 };
 
 extern const Dialect kCommonDialect;

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/openai/model_api.hpp"
 #include "net/http/url.hpp"
 
 namespace sluice {
@@ -16,16 +14,14 @@ struct OpenAiOptions {
   Url base;                // of the API, such as https://host/v1
   std::string model = {};  // empty: the only one that the server has
   std::string key = {};    // is sent to this server alone; empty: none
-  std::string ca_file = {};
-  std::uint32_t max_requests = 256;  // under way
-  Duration connect_timeout = std::chrono::seconds(10);
-  /// How long the server may be silent about an answer. It may compute a long prompt.
-  Duration idle_timeout = std::chrono::minutes(5);
+  ModelApi api = ModelApi::chat;
 };
 
 /// An engine whose model another server runs: OpenAI, llama-server, vLLM, Ollama or another with
-/// POST /v1/chat/completions. Asks it for its models, and waits for that at most
-/// `connect_timeout`, on a thread that is no event loop's. Uses the proxies of the environment.
+/// one of these APIs. Asks it for its models, and waits for that at most 10 seconds, on a
+/// thread that is no event loop's. Uses the proxies of the environment. At most 256 requests are
+/// under way, shared among clients as QueueShares says; more are refused with kBusy. A server that
+/// says nothing for 5 minutes fails a request.
 ///
 /// A request that the server did not begin to answer, because it was busy (429, 502 to 504) or the
 /// connection failed, is sent again, at most twice. A sink that is full stops the reading of its

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -14,6 +14,8 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kListed = 10;  // models that an error names
+constexpr std::string_view kAuthorization = "Authorization";
+constexpr std::string_view kBearer = "Bearer ";
 
 std::vector<const json::object*> models_in(const json::object& reply) {
   std::vector<const json::object*> models;
@@ -56,14 +58,28 @@ std::uint32_t context_of(const json::object& model) {
 }  // namespace
 
 Url api_url(const Url& base, std::string_view path) {
-  std::string target = base.target;
+  const auto end = std::min(base.target.find('?'), base.target.size());
+  std::string target = base.target.substr(0, end);
   while (target.ends_with('/')) target.pop_back();
-  return with_target(base, target.append(path));
+  target.append(path).append(base.target, end);
+  return with_target(base, std::move(target));
 }
 
 HttpHeaderList key_headers(const std::string& key) {
   if (key.empty()) return {};
-  return {{"Authorization", "Bearer " + key}};
+  return {{std::string(kAuthorization), std::string(kBearer) + key}};
+}
+
+std::string without_key(std::string text, const HttpHeaderList& headers) {
+  for (const auto& [name, value] : headers) {
+    if (name != kAuthorization) continue;
+    const std::string_view key = std::string_view(value).substr(kBearer.size());
+    for (auto at = text.find(key); at != std::string::npos; at = text.find(key, at)) {
+      text.replace(at, key.size(), kMask);
+      at += kMask.size();
+    }
+  }
+  return text;
 }
 
 Result<RemoteModel> find_model(const json::object& reply, const std::string& name,
@@ -77,7 +93,7 @@ Result<RemoteModel> find_model(const json::object& reply, const std::string& nam
                        .dialect = &dialect_of(base.host, **found),
                        .context_tokens = context_of(**found)};
   }
-  const std::string at = base.to_string();
+  const std::string at = masked_url(base.to_string());
   if (models.empty()) return fail(kBadRequest, at + " has no models");
   if (name.empty()) {
     return fail(kBadRequest, at + " has several models; name one, as in " + at + "#" +

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "engine/openai/dialect.hpp"
 #include "json/json.hpp"
@@ -19,11 +18,13 @@ struct RemoteModel {
   std::uint32_t context_tokens = 0;  // 0: unknown
 };
 
-/// The URL of a path of the API, such as "/models". `base` ends with the API's version, such as
-/// https://host/v1.
+/// The URL of a path of the API, such as "/models". The path of `base` ends with the API's version,
+/// as in https://host/v1; its query stays.
 Url api_url(const Url& base, std::string_view path);
 /// The header fields that carry a key; none if it is empty.
 HttpHeaderList key_headers(const std::string& key);
+/// A text of the server without the key that these headers carry, which it may repeat.
+std::string without_key(std::string text, const HttpHeaderList& headers);
 
 /// The model with this name in the reply to GET /models; an empty name means the only one. Errors
 /// (kBadRequest) say what to name.

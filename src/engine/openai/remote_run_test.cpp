@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/openai/http_source.hpp"
 #include "net/client/client_test_support.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -39,10 +40,13 @@ class RemoteRunTest : public ::testing::Test {
  protected:
   void begin(Duration idle_timeout = 10s) {
     run = std::make_shared<RemoteRun>(
-        loop, http,
-        HttpClientRequest{.method = "POST", .url = server.url(), .body = "?", .is_patient = true},
-        idle_timeout, sink, [this](const Completion&, const ChatRepairs&) { ++ends; });
-    run->begin();
+        loop,
+        RemoteRunOptions{.make_decoder = [] { return make_decoder(ModelApi::chat, {}); },
+                         .idle_timeout = idle_timeout},
+        sink, [this](const Completion&, AnswerRepairs) { ++ends; });
+    run->begin(std::make_unique<HttpSource>(
+        http,
+        HttpClientRequest{.method = "POST", .url = server.url(), .body = "?", .is_patient = true}));
   }
   void finish() {
     EXPECT_TRUE(run_until(loop, [this] { return sink->end.has_value(); }));
@@ -105,15 +109,30 @@ TEST_F(RemoteRunTest, WhatIsNotReadStaysInTheSocket) {
   auto& peer = server.peer(0, "?");
   peer.send(std::string(kStream) + said("a"));
   EXPECT_TRUE(run_until(loop, [this] { return sink->deltas == 1; }));
-  const std::string much = said(std::string(20'000, 'x'));
-  for (int i = 0; i < 10; ++i) peer.send(much);
-  for (int i = 0; i < 20; ++i) loop.poll();
+  const std::string much = said(std::string(100'000, 'x'));
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  std::size_t sent = 0;
+  std::size_t events = 0;
+  std::string_view rest;
+  for (int refused = 0; refused < 20 && sent < kMost;) {
+    if (rest.empty()) {
+      rest = much;
+      ++events;
+    }
+    const std::size_t taken = peer.offer(rest);
+    sent += taken;
+    rest.remove_prefix(taken);
+    refused = taken == 0 ? refused + 1 : 0;
+    loop.poll();
+  }
+  EXPECT_LT(sent, kMost);
   EXPECT_EQ(sink->deltas, 1);
   sink->is_small = false;
   run->resume();
+  peer.send(rest);
   peer.send(kEnd);
   finish();
-  EXPECT_EQ(sink->text.size(), 200'001U);
+  EXPECT_EQ(sink->text.size(), 1 + events * 100'000);
 }
 
 TEST_F(RemoteRunTest, IsCancelledAtTheServerToo) {

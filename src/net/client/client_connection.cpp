@@ -224,6 +224,9 @@ void ClientConnection::check_established() {
   if (established_ || tunnel_ || !io_->is_established()) return;
   established_ = true;
   loop_->cancel(std::exchange(timer_, 0));
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_ && self->owner_ != nullptr) self->owner_->on_established();
+  });
 }
 
 void ClientConnection::write(std::string bytes) {
@@ -284,6 +287,11 @@ void ClientConnection::pump_later() {
     self->pumps_later_ = false;
     if (!self->closed_ && self->io_) self->pump();
   });
+}
+
+void ClientConnection::acknowledge_at_once() {
+  const int on = 1;
+  if (socket_) ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 void ClientConnection::pause(bool is_paused) {

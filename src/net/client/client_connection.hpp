@@ -31,11 +31,11 @@ using Dial = std::function<Result<Descriptor>(const Url&)>;
 struct ConnectionRoute {
   Dial dial = {};                         // instead of TCP
   std::optional<ProxyServer> proxy = {};  // TCP leads to this
-  bool is_tunnelled = false;              // through it to the server; else requests are for it
+  bool is_tunnelled = false;              // by CONNECT; else the proxy reads the requests
 };
 
-/// The route to `url`: `dial` if there is one; or the proxy that `proxies` has for it, which may be
-/// null, with a tunnel if `is_tunnelled`. Error: as of ProxySettings::proxy_for().
+/// The route to `url`: `dial`, if there is one; else the proxy that `proxies` names, which may be
+/// null. Error: as of ProxySettings::proxy_for().
 Result<ConnectionRoute> route_to(const Url& url, const Dial& dial, const ProxySettings* proxies,
                                  bool is_tunnelled);
 
@@ -50,6 +50,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   class Owner {
    public:
     virtual ~Owner() = default;
+    /// The connection stands, with its tunnel and TLS.
+    virtual void on_established() {}
     /// Bytes have arrived. They may be overwritten, and are valid during the call.
     virtual void on_bytes(std::span<char> bytes) = 0;
     /// The server sends nothing more.
@@ -76,6 +78,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.
   void write(std::string bytes);
+  /// What arrives is acknowledged at once from now on (TCP_QUICKACK, tcp(7)), until something else
+  /// is sent.
+  void acknowledge_at_once();
   /// While it is paused, nothing is read, so the kernel makes the server wait. The owner may still
   /// get the bytes of the current call, and hears of an end only afterwards.
   void pause(bool is_paused);

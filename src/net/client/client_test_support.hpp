@@ -61,6 +61,11 @@ class ScriptedServer {
         }
       }
     }
+    /// Returns how many bytes the socket accepts now.
+    std::size_t offer(std::string_view bytes) {
+      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+    }
     void close() {
       if (!socket_) return;
       loop_->unwatch(socket_.get(), *this);

@@ -23,9 +23,13 @@ bool is_idempotent(std::string_view method) {
   return is_one_of(method, "GET", "HEAD", "OPTIONS", "PUT", "DELETE");
 }
 
+/// Room for the Content-Length field and the line that ends a head.
+constexpr std::size_t kLengthField = 48;
+
 /// Which requests may share a connection: those to an origin by the same way.
 std::string place_of(const Url& url, const ConnectionRoute& route) {
-  std::string out = url.scheme + "://" + url.authority();
+  std::string out = url.scheme;
+  out.append("://").append(url.authority());
   if (route.proxy) out.append(" by ").append(route.proxy->label());
   return out;
 }
@@ -36,6 +40,11 @@ bool asks_proxy(const ConnectionRoute& route) {
 }
 
 }  // namespace
+
+bool HttpReplyHead::is_event_stream() const {
+  static constexpr std::string_view kType = "text/event-stream";
+  return equals_ignoring_case(header("Content-Type").substr(0, kType.size()), kType);
+}
 
 /// What a client's calls share. Outlives the client while there are calls.
 struct HttpClient::State : std::enable_shared_from_this<State> {
@@ -60,12 +69,12 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
     return nullptr;
   }
 
-  void keep(const std::string& place, std::shared_ptr<ClientConnection> connection) {
+  void keep(std::string place, std::shared_ptr<ClientConnection> connection) {
     if (closed || kept.size() >= options.max_kept) {
       connection->close();
       return;
     }
-    kept.push_back({place, std::move(connection), loop->clock().now()});
+    kept.push_back({std::move(place), std::move(connection), loop->clock().now()});
     arm_sweep();
   }
 
@@ -112,7 +121,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   Exchange(std::shared_ptr<State> state, HttpReplyCallbacks callbacks)
       : state_(std::move(state)), callbacks_(std::move(callbacks)) {}
 
-  void start(HttpClientRequest request) {
+  void start(const HttpClientRequest& request) {
     Result<std::string> head = make_head(request);
     if (!head) {
       state_->loop->post(
@@ -127,8 +136,9 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     text_.append("\r\n").append(request.body);
     head_request_ = request.method == "HEAD";
     is_patient_ = request.is_patient;
+    is_trickle_ = request.is_trickle;
     idempotent_ = is_idempotent(request.method);
-    url_ = std::move(request.url);
+    url_ = request.url;
     place_ = place_of(url_, route_);
     connection_ = state_->take(place_);
     reused_ = connection_ != nullptr;
@@ -159,12 +169,16 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
         route_to(request.url, options.dial, options.proxies.get(), request.url.is_tls());
     if (!route) return std::unexpected(std::move(route.error()));
     route_ = *std::move(route);
-    if (!asks_proxy(route_)) return make_request_head(request.method, request.url, request.headers);
+    const std::size_t room = kLengthField + request.body.size();
+    if (!asks_proxy(route_)) {
+      return make_request_head(request.method, request.url, request.headers, TargetForm::origin,
+                               room);
+    }
     HttpHeaderList headers = request.headers;
     if (!route_.proxy->credentials.empty()) {
       headers.emplace_back("Proxy-Authorization", route_.proxy->credentials);
     }
-    return make_request_head(request.method, request.url, headers, TargetForm::absolute);
+    return make_request_head(request.method, request.url, headers, TargetForm::absolute, room);
   }
   void tap_request(const HttpClientRequest& request) const {
     std::vector<HeaderField> fields;
@@ -185,9 +199,22 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     connection_->pause(is_paused_);
     // It is needed again only if it may be sent again.
     connection_->write(may_retry() ? text_ : std::move(text_));
-    if (connects) connection_->connect(state_->options.connect_timeout);
+    // A new connection delays none as long as it is new.
+    if (is_trickle_ && !connects) connection_->acknowledge_at_once();
+    if (connects) {
+      connection_->connect(state_->options.connect_timeout);
+    } else if (callbacks_.on_connected) {
+      state_->loop->post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->on_established();
+      });
+    }
     heard_at_ = state_->loop->clock().now();
     arm_timer();
+  }
+
+  void on_established() override {
+    const auto self = shared_from_this();
+    if (!ended_ && callbacks_.on_connected) callbacks_.on_connected();
   }
 
   void on_bytes(std::span<char> bytes) override {
@@ -265,7 +292,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     connection->set_owner(nullptr);
     connection->pause(false);
     if (keep) {
-      state_->keep(place_, std::move(connection));
+      state_->keep(std::move(place_), std::move(connection));
     } else {
       connection->close();
     }
@@ -311,6 +338,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   Executor::TimerId timer_ = 0;
   bool head_request_ = false;
   bool is_patient_ = false;
+  bool is_trickle_ = false;
   bool is_paused_ = false;
   bool idempotent_ = false;
   bool reused_ = false;
@@ -333,13 +361,13 @@ HttpClient::~HttpClient() {
   state_->close();
 }
 
-HttpClient::Call HttpClient::send(HttpClientRequest request, HttpReplyCallbacks callbacks) {
+HttpClient::Call HttpClient::send(const HttpClientRequest& request, HttpReplyCallbacks callbacks) {
   auto exchange = std::make_shared<Call::Exchange>(state_, std::move(callbacks));
-  exchange->start(std::move(request));
+  exchange->start(request);
   return Call(std::move(exchange));
 }
 
-void HttpClient::send_aside(HttpClientRequest request) {
+void HttpClient::send_aside(const HttpClientRequest& request) {
   const std::uint64_t id = ++state_->last_aside;
   const auto forget = [weak = std::weak_ptr(state_), id] {
     if (const auto state = weak.lock()) {
@@ -350,7 +378,7 @@ void HttpClient::send_aside(HttpClientRequest request) {
   callbacks.on_complete = forget;
   callbacks.on_failure = [forget](const Error&) { forget(); };
   if (state_->aside.size() >= kMaxAside) state_->aside.erase(state_->aside.begin());
-  state_->aside.emplace_back(id, send(std::move(request), std::move(callbacks)));
+  state_->aside.emplace_back(id, send(request, std::move(callbacks)));
 }
 
 }  // namespace sluice

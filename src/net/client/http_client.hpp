@@ -11,6 +11,7 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "core/unique_function.hpp"
 #include "net/client/client_connection.hpp"
 #include "net/client/proxy_settings.hpp"
 #include "net/http/http_types.hpp"
@@ -31,6 +32,9 @@ struct HttpClientRequest {
   /// Whether the server may be silent for longer than HttpClientOptions::idle_timeout, because the
   /// caller decides how long it waits. That the server is gone is noticed all the same.
   bool is_patient = false;
+  /// Whether the reply comes in small pieces, each of which is wanted at once. The kernel then does
+  /// not delay its acknowledgements, for which a server with Nagle's algorithm (RFC 896) waits.
+  bool is_trickle = false;
 };
 
 /// A reply's status and header fields. Views are valid during the callback.
@@ -42,34 +46,50 @@ struct HttpReplyHead {
   [[nodiscard]] std::string_view header(std::string_view name) const {
     return headers.value_of(name);
   }
+  /// Whether the body is a stream of events (WHATWG HTML, Server-sent events).
+  [[nodiscard]] bool is_event_stream() const;
 };
 
-/// The events of a request: a head, any number of pieces of the body without their transfer coding,
-/// and the end; or a failure at any point. Each callback may be empty. They are called on the
-/// client's loop, never from within send(). They may destroy the call's handle and the client, and
-/// send again.
+/// The events of a request: a connection that stands, a head, any number of pieces of the body
+/// without their transfer coding, and the end; or a failure at any point. Each callback may be
+/// empty. They are called on the client's loop, never from within send(). They may destroy the
+/// call's handle and the client, and send again.
 struct HttpReplyCallbacks {
-  std::function<void(const HttpReplyHead&)> on_head = {};
-  std::function<void(std::string_view)> on_body = {};
-  std::function<void()> on_complete = {};
+  /// Called each time that the request is sent. From now on it is the server that is waited for.
+  UniqueFunction<void()> on_connected = {};
+  UniqueFunction<void(const HttpReplyHead&)> on_head = {};
+  UniqueFunction<void(std::string_view)> on_body = {};
+  UniqueFunction<void()> on_complete = {};
   /// Code 400: the request cannot be sent as it is, not to any of the host's addresses, or not by
   /// the proxy that the environment names; 502: no connection, one that the proxy refuses, a broken
   /// one or a broken reply; 504: a timeout.
-  std::function<void(const Error&)> on_failure = {};
+  UniqueFunction<void(const Error&)> on_failure = {};
 };
 
-/// The callbacks that call the functions of these names of `receiver`, while that lives.
+/// The callbacks that call the functions of these names of `receiver`, while that lives. A
+/// receiver without on_connected() is not told of connections.
 template <class Receiver>
-HttpReplyCallbacks callbacks_of(const std::weak_ptr<Receiver>& receiver) {
-  const auto pass_on = [&receiver](auto function) {
-    return [receiver, function](const auto&... arguments) {
-      if (const auto self = receiver.lock()) ((*self).*function)(arguments...);
+HttpReplyCallbacks callbacks_of(std::weak_ptr<Receiver> receiver) {
+  // Each keeps no more than the pointer, so that it is stored without an allocation.
+  HttpReplyCallbacks callbacks;
+  if constexpr (requires { &Receiver::on_connected; }) {
+    callbacks.on_connected = [receiver] {
+      if (const auto self = receiver.lock()) self->on_connected();
     };
+  }
+  callbacks.on_head = [receiver](const HttpReplyHead& head) {
+    if (const auto self = receiver.lock()) self->on_head(head);
   };
-  return {.on_head = pass_on(&Receiver::on_head),
-          .on_body = pass_on(&Receiver::on_body),
-          .on_complete = pass_on(&Receiver::on_complete),
-          .on_failure = pass_on(&Receiver::on_failure)};
+  callbacks.on_body = [receiver](std::string_view bytes) {
+    if (const auto self = receiver.lock()) self->on_body(bytes);
+  };
+  callbacks.on_complete = [receiver] {
+    if (const auto self = receiver.lock()) self->on_complete();
+  };
+  callbacks.on_failure = [receiver = std::move(receiver)](const Error& why) {
+    if (const auto self = receiver.lock()) self->on_failure(why);
+  };
+  return callbacks;
 }
 
 /// The head of a request that is sent, or of a reply that has come, for those who watch. Views are
@@ -93,8 +113,8 @@ struct HttpClientOptions {
   std::size_t max_kept = 64;                            // unused connections
   std::size_t max_head = 64U << 10U;                    // bytes of a reply's head
   /// Which of the addresses that a name has may be connected to; empty: all. Guards against names
-  /// that lead to places that only this machine can reach. A proxy looks up names itself, so what
-  /// is judged then is an address in the URL's place of a name.
+  /// that lead to places that only this machine can reach. A proxy looks up names itself, so only
+  /// an address that stands in the URL is judged then.
   std::function<bool(const Endpoint&)> may_connect = {};
   HttpTap tap = {};  // is shown all heads
 };
@@ -134,10 +154,10 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  [[nodiscard]] Call send(HttpClientRequest request, HttpReplyCallbacks callbacks);
+  [[nodiscard]] Call send(const HttpClientRequest& request, HttpReplyCallbacks callbacks);
   /// Sends a request whose reply is ignored. Drops the oldest such request if more than kMaxAside
   /// are under way.
-  void send_aside(HttpClientRequest request);
+  void send_aside(const HttpClientRequest& request);
 
   static constexpr std::size_t kMaxAside = 64;
 

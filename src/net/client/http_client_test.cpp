@@ -448,13 +448,13 @@ TEST_F(HttpClientTest, APatientRequestOutlivesTheIdleTimeout) {
 TEST_F(HttpClientTest, RefusesWhatWouldSmuggleARequest) {
   HttpClient client(loop);
   Url bad_target = server.url("/a\r\nX: y");
-  for (HttpClientRequest request :
+  for (const HttpClientRequest& request :
        {HttpClientRequest{.method = "GET /", .url = server.url()},
         HttpClientRequest{.method = "GET", .url = bad_target},
         HttpClientRequest{.method = "GET", .url = server.url(), .headers = {{"A", "b\r\nC: d"}}},
         HttpClientRequest{.method = "GET", .url = server.url(), .headers = {{"A b", "c"}}}}) {
     Outcome refused;
-    const auto call = client.send(std::move(request), refused.callbacks());
+    const auto call = client.send(request, refused.callbacks());
     finish(refused);
     ASSERT_TRUE(refused.error);
     EXPECT_EQ(refused.error->code, 400);

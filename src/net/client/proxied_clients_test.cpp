@@ -27,6 +27,7 @@ using ::testing::StartsWith;
 class ProxiedClientsTest : public ::testing::Test {
  protected:
   struct Reply {
+    int connected = 0;
     int status = 0;
     std::string body;
     bool complete = false;
@@ -45,7 +46,8 @@ class ProxiedClientsTest : public ::testing::Test {
                        const std::string& url = "http://mcp.example/mcp") {
     return client.send(
         {.url = parse_url(url).value()},
-        {.on_head = [&into](const HttpReplyHead& head) { into.status = head.status; },
+        {.on_connected = [&into] { ++into.connected; },
+         .on_head = [&into](const HttpReplyHead& head) { into.status = head.status; },
          .on_body = [&into](std::string_view bytes) { into.body.append(bytes); },
          .on_complete = [&into] { into.complete = true; },
          .on_failure = [&into](const Error& why) { into.error = why; }});
@@ -95,6 +97,7 @@ TEST_F(ProxiedClientsTest, APlainConnectionIsKeptForItsServer) {
   proxy.peer(1).send(kOk);
   finish(other);
   EXPECT_EQ(proxy.peers.size(), 2U);
+  for (const Reply* const each : {&reply, &same, &other}) EXPECT_EQ(each->connected, 1);
 }
 
 TEST_F(ProxiedClientsTest, A407IsTheProxysError) {
@@ -150,6 +153,7 @@ TEST_F(ProxiedClientsTest, HttpsHasATunnelWithTheServersName) {
   finish(reply);
   ASSERT_TRUE(reply.error);
   EXPECT_THAT(reply.error->message, StartsWith("The connection to mcp.example failed: "));
+  EXPECT_EQ(reply.connected, 0) << "TLS was never established";
 }
 
 TEST_F(ProxiedClientsTest, ARefusedTunnelIsNoReply) {

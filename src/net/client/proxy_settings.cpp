@@ -1,7 +1,6 @@
 #include "net/client/proxy_settings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -73,8 +72,8 @@ Result<std::optional<ProxyServer>> parse_proxy(const Variable& variable) {
   if (!url) return refuse("its host or its port is wrong");
   out.host = url->host;
   const std::size_t bracket = authority.rfind(']');
-  const bool has_port = authority.find(':', bracket == std::string_view::npos ? 0 : bracket) !=
-                        std::string_view::npos;
+  const std::size_t colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  const bool has_port = colon != std::string_view::npos && colon + 1 < authority.size();
   out.port = has_port ? url->port : kDefaultPort;
   return out;
 }
@@ -155,6 +154,9 @@ Result<ProxySettings::Exception> ProxySettings::parse_exception(std::string_view
     host = text.substr(0, end);
     rest = text.substr(end);
   }
+  if (host == "*" || host.find('*', 1) != std::string::npos) {
+    return refuse("exempts nothing: a domain is written as .example.com, and all hosts as *");
+  }
   Exception out;
   out.address = address_bytes(host);
   out.bits = static_cast<unsigned>(out.address.size()) * kBitsOfByte;
@@ -163,8 +165,9 @@ Result<ProxySettings::Exception> ProxySettings::parse_exception(std::string_view
     if (name.starts_with('*')) name.remove_prefix(1);
     if (name.starts_with('.')) name.remove_prefix(1);
     out.name = to_lower(without_root(name));
-    if (out.name.empty() || text.starts_with('['))
+    if (out.name.empty() || out.name.starts_with('.') || text.starts_with('[')) {
       return refuse("is neither a name nor an address");
+    }
   }
   if (rest.empty()) return out;
   unsigned number = 0;
@@ -178,7 +181,7 @@ Result<ProxySettings::Exception> ProxySettings::parse_exception(std::string_view
     out.port = static_cast<std::uint16_t>(number);
     return out;
   }
-  if (rest.front() != '/' || !is_number || number > out.bits) {
+  if (rest.front() != '/' || out.address.empty() || !is_number || number > out.bits) {
     return refuse("is no network: write one as 10.0.0.0/8 or fd00::/8");
   }
   out.bits = number;

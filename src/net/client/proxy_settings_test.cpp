@@ -72,7 +72,11 @@ TEST(ProxySettingsTest, ReadsTheUrlOfAProxy) {
   };
   EXPECT_EQ(read("cache"), "cache:1080 by https_proxy");
   EXPECT_EQ(read("cache:3128"), "cache:3128 by https_proxy");
+  for (const std::string empty : {"http://cache:", "cache:", "http://mira:secret@cache:/"}) {
+    EXPECT_EQ(read(empty), "cache:1080 by https_proxy") << empty;
+  }
   EXPECT_EQ(read("HTTP://Cache:80/"), "cache:80 by https_proxy");
+  EXPECT_EQ(read("http://[fd00::1]:"), "fd00::1:1080 by https_proxy");
   EXPECT_EQ(read("http://[fd00::1]"), "fd00::1:1080 by https_proxy");
   EXPECT_EQ(read("[fd00::1]:3128"), "fd00::1:3128 by https_proxy");
   EXPECT_EQ(read("http://mira:secret@cache:3128"), "cache:3128 by https_proxy");
@@ -160,9 +164,28 @@ TEST(ProxySettingsTest, NoProxyNamesAddressesAndNetworks) {
 }
 
 TEST(ProxySettingsTest, SaysWhatIsWrongInNoProxy) {
-  for (const std::string entry :
-       {"10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "mcp.example/8", "mcp.example:", "mcp.example:0",
-        "mcp.example:65536", "[fd00::1", "[]", "[fd00::1]x", "[mcp.example]", ".", ":80"}) {
+  for (const std::string entry : {"10.0.0.0/33",
+                                  "10.0.0.0/",
+                                  "10.0.0.0/x",
+                                  "mcp.example/8",
+                                  "mcp.example/0",
+                                  "mcp.example:",
+                                  "mcp.example:0",
+                                  "mcp.example:65536",
+                                  "[fd00::1",
+                                  "[]",
+                                  "[fd00::1]x",
+                                  "[mcp.example]",
+                                  ".",
+                                  "..example",
+                                  ":80",
+                                  "*:80",
+                                  "**",
+                                  "**.example",
+                                  "*.*",
+                                  "mcp.*",
+                                  "m*p",
+                                  "*.*.example:80"}) {
     EXPECT_THAT(way_to({{"all_proxy", "cache"}, {"NO_PROXY", "a.example," + entry}},
                        "https://mcp.example/"),
                 HasSubstr("error: The variable NO_PROXY cannot be used: '" + entry + "' "));

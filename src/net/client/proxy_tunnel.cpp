@@ -1,6 +1,5 @@
 #include "net/client/proxy_tunnel.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "net/http/http_types.hpp"
@@ -82,8 +81,8 @@ bool ProxyTunnel::on_head(int status, std::span<const HeaderField> headers) {
     problem_ = proxy_error(proxy_, status, headers);
   } else {
     problem_ = Error(kBadGateway, refusal() + ", but answers with " + status_text(status) +
-                                      ". A server that is reached without it is named in the "
-                                      "variable NO_PROXY");
+                                      ". If the server is reached without the proxy, name it in "
+                                      "the variable NO_PROXY");
   }
   return false;
 }

@@ -13,9 +13,9 @@
 
 namespace sluice {
 
-/// What a proxy that was asked for a server's reply has answered itself, as an error of code 502.
-/// Of a 407, how to give it credentials, or why it does not take those it got. Nothing: the reply
-/// is the server's, as far as can be seen. HTTP has no sign of that; that of Squid is known.
+/// The error (502) if the proxy itself wrote this reply. Nothing: the server did, as far as can be
+/// seen, because HTTP does not say who wrote a reply; a 407 and Squid's own field are recognized.
+/// Of a 407, the error says how to give credentials, or why those it got were refused.
 std::optional<Error> proxy_error(const ProxyServer& proxy, int status, HeaderFields reply);
 
 /// Asks a proxy for a connection to a server (CONNECT: RFC 9110, section 9.3.6). Does no I/O: who

@@ -1,6 +1,5 @@
 #include "net/client/websocket_client.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>

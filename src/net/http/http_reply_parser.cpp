@@ -54,6 +54,9 @@ class Reply final : public http::basic_parser<false> {
   };
 
   static constexpr std::size_t kFieldOverhead = 4;  // ": " and CRLF
+  // What most heads need.
+  static constexpr std::size_t kUsualFields = 8;
+  static constexpr std::size_t kUsualText = 256;
 
   void stop(error_code& error) {
     stopped_ = true;
@@ -68,6 +71,10 @@ class Reply final : public http::basic_parser<false> {
     if (start + name.size() + value.size() + fields_.size() * kFieldOverhead > max_head_) {
       error = http::error::header_limit;
       return;
+    }
+    if (fields_.empty()) {
+      fields_.reserve(kUsualFields);
+      text_.reserve(kUsualText);
     }
     text_.append(view(name)).append(view(value));
     fields_.push_back({start, start + name.size(), text_.size()});

@@ -39,17 +39,20 @@ std::string target_of(const Url& url, TargetForm form) {
 
 Result<std::string> make_request_head(std::string_view method, const Url& url,
                                       std::span<const std::pair<std::string, std::string>> headers,
-                                      TargetForm form) {
+                                      TargetForm form, std::size_t room) {
   if (!is_token(method)) return fail(400, "The request's method is not a token");
   if (!is_target(url.target)) {
     return fail(400, "The request's target has characters that must be percent-encoded");
   }
+  const std::string target = target_of(url, form);
+  const std::string host = form == TargetForm::authority ? target : url.authority();
+  // Room for all of it at once, with what stands between the parts.
+  std::size_t size = method.size() + target.size() + host.size() + kVersion.size() + 64 + room;
+  for (const auto& [name, value] : headers) size += name.size() + value.size() + 4;
   std::string out;
-  out.append(method).append(" ").append(target_of(url, form)).append(" HTTP/1.1\r\nHost: ");
-  out.append(form == TargetForm::authority ? target_of(url, form) : url.authority())
-      .append("\r\nUser-Agent: sluice/")
-      .append(kVersion)
-      .append("\r\n");
+  out.reserve(size);
+  out.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
+  out.append(host).append("\r\nUser-Agent: sluice/").append(kVersion).append("\r\n");
   for (const auto& [name, value] : headers) {
     if (!is_token(name)) return fail(400, "A header field's name is not a token");
     if (!is_field_value(value)) {

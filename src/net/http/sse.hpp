@@ -41,7 +41,7 @@ class SseDecoder {
   using Sink = std::function<void(const SseEvent&)>;
 
   struct Limits {
-    std::size_t line = 1U << 20U;
+    std::size_t line = 16U << 20U;
     std::size_t event = 16U << 20U;  // data of one event
   };
 

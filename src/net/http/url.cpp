@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <utility>
 
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
@@ -90,8 +91,7 @@ Result<Url> parse_url(std::string_view text) {
     return fail(400, "A URL may have at most " + std::to_string(kMaxUrl) + " bytes");
   }
   const auto refuse = [text](std::string_view why) {
-    std::string message(text);
-    return fail(400, message.append(": ").append(why));
+    return fail(400, masked_word(text).append(": ").append(why));
   };
   // A control character or a space in the target would let it break out of the request line.
   if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; })) {

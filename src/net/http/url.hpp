@@ -24,7 +24,8 @@ struct Url {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Parses `text`. The error's message names what is wrong with it (code 400).
+/// Parses `text`. The error's message (code 400) says what is wrong; if it begins with the text,
+/// then as masked_word() and ": ".
 Result<Url> parse_url(std::string_view text);
 
 /// The same URL with another path and query, for other endpoints of the same server.

@@ -75,10 +75,13 @@ TEST(ParseUrl, SaysWhatIsWrong) {
   }
 }
 
-TEST(ParseUrl, DoesNotRepeatAPassword) {
-  const auto url = parse_url("http://user:secret@h/");
-  ASSERT_FALSE(url);
-  EXPECT_THAT(url.error().message, Not(HasSubstr("secret")));
+TEST(ParseUrl, DoesNotRepeatSecrets) {
+  for (const char* const text : {"http://user:secret@h/", "user:secret@h/x", "http://h:0/?a=secret",
+                                 "ftp://h/?token=secret"}) {
+    const auto url = parse_url(text);
+    ASSERT_FALSE(url);
+    EXPECT_THAT(url.error().message, Not(HasSubstr("secret")));
+  }
 }
 
 TEST(ParseUrl, HasALimit) {

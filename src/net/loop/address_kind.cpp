@@ -93,7 +93,9 @@ std::string_view to_text(AddressKind kind) {
 }
 
 bool is_this_machine(const std::string& host) {
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  const std::string_view name =
+      std::string_view(host).substr(0, host.size() - (host.ends_with('.') ? 1 : 0));
+  if (name == "localhost" || name.ends_with(".localhost")) return true;
   const Endpoints literal = endpoints_of_address(host, 0);
   return !literal.empty() && kind_of(literal.front()) == AddressKind::loopback;
 }

@@ -320,14 +320,14 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   /// Looks whether the child has ended.
   void look() {
     siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid != pid_) {
-      return;
-    }
+    const int looked = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    // The kernel does not keep the end of a child if SIGCHLD is ignored (wait(2)).
+    const bool is_forgotten = looked != 0 && errno == ECHILD;
+    if (!is_forgotten && (looked != 0 || info.si_pid != pid_)) return;
     const std::shared_ptr<Running> keep = shared_from_this();
-    status_ = status_of(info);
+    status_ = is_forgotten ? ExitStatus() : status_of(info);
     status_->was_signalled = was_signalled_;
-    // Before its id is free for another process.
+    // If there is an end to reap: before its id is free for another process.
     kill_group_and_reap();
     ignore();
     tell();

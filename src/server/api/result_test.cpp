@@ -85,6 +85,9 @@ class ResultTest : public ::testing::TestWithParam<const char*> {
   testing::Client client{server, {.revision = GetParam()}};
 };
 
+/// In the revision whose clients ask for the result of a task.
+class ResultOfTaskTest : public ResultTest {};
+
 TEST_P(ResultTest, OfToolsHaveMeta) {
   EXPECT_EQ(cost_in(client.call("mark").result), 3);
   EXPECT_EQ(cost_in(client.call("later").result), 3);
@@ -106,7 +109,9 @@ TEST_P(ResultTest, NoMemberOfMetaComesTwice) {
     EXPECT_EQ(cost_in(each), 3);
     EXPECT_THAT(to_json(each), Not(HasSubstr("another")));
   }
-  if (std::string(GetParam()) != "2025-11-25") return;
+}
+
+TEST_P(ResultOfTaskTest, NoMemberOfMetaComesTwice) {
   const json::value begun(
       client.request("tools/call", {{"name", "posing_task"}, {"task", json::object()}}).result);
   const json::value& id = begun.at("task").at("taskId");
@@ -148,13 +153,17 @@ TEST_P(ResultTest, StructuredContentIsAValueOrText) {
   }
 }
 
+std::string compact_name(const ::testing::TestParamInfo<const char*>& tested) {
+  std::string name = tested.param;
+  std::erase(name, '-');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Revisions, ResultTest,
                          ::testing::Values("2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         compact_name);
+INSTANTIATE_TEST_SUITE_P(Revisions, ResultOfTaskTest, ::testing::Values("2025-11-25"),
+                         compact_name);
 
 }  // namespace
 }  // namespace sluice

@@ -46,7 +46,7 @@ Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details deta
   if (!channel) return std::unexpected(std::move(channel.error()));
   const std::shared_ptr<Session> session = details.session;
   const std::shared_ptr<PendingRequest> call = add(std::move(details), catalog);
-  call->set_watch(caller.watch());
+  call->add_watch(caller.watch());
   const bool is_resumable = session != nullptr && !session->id().empty() &&
                             (*channel)->can_stream() && !(*channel)->is_shared();
   if (is_resumable) {

@@ -94,10 +94,12 @@ LongResult::LongResult(Write write, WorkerPool& workers, std::string client, Exe
       client_(std::move(client)),
       job_(workers.new_id()),
       memory_(std::move(memory)) {
-  workers.run(job_, client_, [work = work_, &loop] {
+  const auto job = [work = work_, &loop] {
     work->run();
     loop.post([work] { work->done(); });
-  });
+  };
+  // Without a worker the error is the answer.
+  workers.run(job_, client_, job, [work = work_, &loop] { loop.post([work] { work->done(); }); });
 }
 
 LongResult::~LongResult() {

@@ -31,8 +31,9 @@ class LongResult {
   using Write = std::move_only_function<Result<std::string>()>;
 
   /// Queues the job for `client`: a worker calls and destroys `write`. `loop` must outlive
-  /// `workers`, and `workers` must outlive this object. Unless the job is dropped, `done` runs in a
-  /// later turn of the loop, even if this object has been destroyed by then.
+  /// `workers`, and `workers` must outlive this object. `done` runs in a later turn of the loop,
+  /// even if this object has been destroyed by then, unless that was before a worker took the job.
+  /// If the pool refuses the job, the response is the Error kBusy.
   LongResult(Write write, WorkerPool& workers, std::string client, Executor& loop,
              MemoryHold memory, Executor::Task done);
   ~LongResult();

@@ -23,8 +23,9 @@ class LongResultTest : public PendingRequestTest {
            return ToolResult{.structured_text = long_json(true)};
          })});
     bench.serve();
-    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
-                             *bench.tasks, bench.long_messages, bench.checks, &workers);
+    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.sessions, bench.quota,
+                             *bench.changes, *bench.tasks, bench.long_messages, bench.checks,
+                             &workers);
     occupy_worker();
   }
   ~LongResultTest() override {
@@ -82,6 +83,27 @@ TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
     }
     occupy_worker();
   }
+}
+
+TEST(LongResultWithoutAWorker, IsAnError) {
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  WorkerPool pool(1, 0);
+  pool.run(pool.new_id(), "other", [&] {
+    begun.set_value();
+    go_on.get_future().wait();
+  });
+  begun.get_future().wait();
+  ManualExecutor loop;
+  bool is_done = false;
+  LongResult refused([]() -> Result<std::string> { return "written"; }, pool, "alice", loop,
+                     MemoryHold(), [&] { is_done = true; });
+  EXPECT_FALSE(is_done);
+  loop.run();
+  EXPECT_TRUE(is_done);
+  ASSERT_FALSE(refused.response());
+  EXPECT_EQ(refused.response().error().code, kBusy);
+  go_on.set_value();
 }
 
 TEST_F(LongResultTest, MayBeNoTextYet) {
@@ -162,8 +184,9 @@ TEST_F(LongResultTest, MayBeResourcesAndPrompts) {
       bench.definition.prompts[0].get = Get(Get::Deferred(later(messages)));
     }
     bench.serve();
-    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
-                             *bench.tasks, bench.long_messages, bench.checks, &workers);
+    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.sessions, bench.quota,
+                             *bench.changes, *bench.tasks, bench.long_messages, bench.checks,
+                             &workers);
     call_in_session();
     for (const bool is_resource : {true, false}) {
       EXPECT_EQ(is_resource ? bench.request("resources/read", R"("uri":"note://long")", caller)

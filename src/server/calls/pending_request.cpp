@@ -291,8 +291,8 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
   if (rounds()->is_stuck()) {
     static LogLimit limit;
     const std::string why = "In each of " + std::to_string(InputRounds::kMaxFruitless) +
-                            " rounds, the handler has asked without getting further: it must ask "
-                            "with the same keys and the same words in each run";
+                            " rounds, the client was asked without getting further: whoever asks "
+                            "must use the same keys and the same words in each run";
     if (const auto left_out = limit.take()) {
       log_error(why,
                 {{"tool", tool_ == nullptr ? std::string_view() : std::string_view(tool_->name)},
@@ -446,8 +446,11 @@ void PendingRequest::answer_with_result(std::string_view result, bool is_error) 
   if (over_ || is_answered()) return;
   CallAnswer answer;
   if (is_error) answer.ending = TaskRecord::Ending::error_result;
-  append_result(answer.response, id(),
-                task_meta().empty() ? std::string(result) : with_meta(result, task_meta()));
+  if (task_meta().empty()) {
+    append_result(answer.response, id(), result);
+  } else {
+    append_result(answer.response, id(), with_meta(result, task_meta()));
+  }
   conclude(std::move(answer));
 }
 
@@ -504,7 +507,7 @@ void PendingRequest::conclude(CallAnswer answer, std::optional<int> error) {
   const std::shared_ptr<CallOutlet> outlet = end();
   if (outlet == nullptr) return;
   if (rare_ != nullptr) {
-    if (const auto watch = std::move(rare_->watch)) watch->end(error);
+    for (const auto& watch : std::exchange(rare_->watches, {})) watch->end(error);
   }
   outlet->answer(std::move(answer));
 }
@@ -514,7 +517,7 @@ void PendingRequest::stop(bool leaves_outlet) {
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   const std::shared_ptr<CallOutlet> outlet = end();
   if (outlet == nullptr) return;
-  if (rare_ != nullptr) rare_->watch = nullptr;
+  if (rare_ != nullptr) rare_->watches.clear();
   if (leaves_outlet) outlet->leave();
   if (producer != nullptr) producer->on_cancel();
 }

@@ -85,11 +85,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// The parameters of the request; null if there are none, or if they no longer exist.
   [[nodiscard]] const json::object* params() const;
 
-  /// Sets the object that is told how the request ends. May be null.
-  void set_watch(std::unique_ptr<RequestWatch> watch) {
+  /// Adds an object that is told how the request ends. May be null.
+  void add_watch(std::unique_ptr<RequestWatch> watch) {
     if (watch == nullptr) return;
     watch->watch(*this);
-    rare().watch = std::move(watch);
+    rare().watches.push_back(std::move(watch));
   }
 
   /// Sets the producer, which is told when to continue and when to stop. It is not owned: reset it
@@ -241,9 +241,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// Members that few requests need. They are separate to keep a call small.
   struct Rare {
     std::unique_ptr<InputRounds> rounds;  // null if the client cannot be asked in rounds
-    std::unique_ptr<RequestWatch> watch;  // null without middleware
-    std::shared_ptr<TaskRecord> task;     // null if it does not run as one
-    MemoryHold memory;                    // for request and answers, until it is over
+    std::vector<std::unique_ptr<RequestWatch>> watches;
+    std::shared_ptr<TaskRecord> task;  // null if it does not run as one
+    MemoryHold memory;                 // for request and answers, until it is over
     BeginTask begin_task;
     std::string key;  // idempotency_key() if there are no rounds; empty until asked for
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // not answered yet

@@ -40,31 +40,54 @@ void remember_pages(Session& session, const Error& error) {
   }
 }
 
-SessionQuestions::SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
+/// A call that asks, and keeps its questions until it is over.
+class SessionQuestions::OfCall final : public SessionAsker {
+ public:
+  explicit OfCall(PendingRequest& call) : call_(&call) {}
+  void send(std::string_view message) override { call_->send(message); }
+  void flush() override { call_->flush(); }
+  void forget(const SessionQuestions& questions) override { call_->forget(questions); }
+
+ private:
+  PendingRequest* call_;
+};
+
+SessionQuestions::SessionQuestions(std::unique_ptr<SessionAsker> asker, Executor& loop,
+                                   std::weak_ptr<Session> session,
                                    std::vector<InputRequest> requests, PendingRequest::Answer done,
                                    MemoryHold memory)
-    : asker_(&asker),
-      executor_(&asker.executor()),
+    : asker_(std::move(asker)),
+      executor_(&loop),
       session_(std::move(session)),
       asked_(std::move(requests), std::move(memory)),
       done_(std::move(done)) {}
 
+SessionQuestions::SessionQuestions(PendingRequest& asker, const std::shared_ptr<Session>& session,
+                                   std::vector<InputRequest> requests, PendingRequest::Answer done,
+                                   MemoryHold memory)
+    : SessionQuestions(std::make_unique<OfCall>(asker), asker.executor(), session,
+                       std::move(requests), std::move(done), std::move(memory)) {}
+
 SessionQuestions::~SessionQuestions() {
   executor_->cancel(timer_);
-  for (const RequestId& id : ids_) session_->forget_response(id);
+  const std::shared_ptr<Session> session = session_.lock();
+  if (session == nullptr) return;
+  for (const RequestId& id : ids_) session->forget_response(id);
 }
 
 Result<void> SessionQuestions::send() {
+  const std::shared_ptr<Session> session = session_.lock();
+  if (session == nullptr) return fail(kInvalidRequest, "The session of the client is over");
   const std::vector<InputRequest>& requests = asked_.requests();
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    Result<RequestId> id = session_->expect_response(
+    Result<RequestId> id = session->expect_response(
         *executor_, [weak = weak_from_this(), i](Result<json::value> result) {
           if (const auto self = weak.lock()) self->on_result(i, std::move(result));
         });
     if (!id) return std::unexpected(std::move(id.error()));
     ids_.push_back(*id);
   }
-  for (std::size_t i = 0; i < requests.size(); ++i) send(i);
+  for (std::size_t i = 0; i < requests.size(); ++i) send(*session, i);
   asker_->flush();
   timer_ =
       executor_->schedule_at(executor_->clock().now() + kAnswerTime, [weak = weak_from_this()] {
@@ -73,9 +96,9 @@ Result<void> SessionQuestions::send() {
   return {};
 }
 
-void SessionQuestions::send(std::size_t index) {
+void SessionQuestions::send(Session& session, std::size_t index) {
   const InputRequest& request = asked_.requests()[index];
-  remember_page(*session_, request.params);
+  remember_page(session, request.params);
   std::string message = R"({"jsonrpc":"2.0","id":)" + ids_[index] + R"(,"method":)";
   append_json_string(message, request.method);
   if (!request.params.empty()) message.append(R"(,"params":)").append(to_json(request.params));
@@ -105,10 +128,12 @@ void SessionQuestions::finish(Result<std::vector<json::value>> outcome) {
 }
 
 void SessionQuestions::take_back() {
+  const std::shared_ptr<Session> session = session_.lock();
   for (const RequestId& id : std::exchange(ids_, {})) {
     if (id.empty()) continue;
-    session_->forget_response(id);
-    asker_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
+    if (session != nullptr) session->forget_response(id);
+    asker_->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                 id + "}}");
   }
   asker_->flush();
 }

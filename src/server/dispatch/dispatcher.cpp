@@ -16,6 +16,7 @@
 #include "server/dispatch/feature_methods.hpp"
 #include "server/dispatch/forwarder.hpp"
 #include "server/dispatch/listen.hpp"
+#include "server/dispatch/new_session.hpp"
 #include "server/handlers/tool_run.hpp"
 #include "server/workers/long_messages.hpp"
 
@@ -39,12 +40,14 @@ std::unexpected<Error> no_skills() {
 
 }  // namespace
 
-Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
-                       ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
-                       LongMessages& checks, WorkerPool* writers)
+Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams,
+                       SessionRegistry& sessions, ClientQuota& quota, ChangeNotifier& changes,
+                       TaskStore& tasks, LongMessages& long_messages, LongMessages& checks,
+                       WorkerPool* writers)
     : catalog_(std::move(catalog)),
       first_catalog_(catalog_),
       streams_(&streams),
+      sessions_(&sessions),
       calls_(streams, quota, writers),
       changes_(&changes),
       tasks_(catalog_, calls_, tasks),
@@ -189,8 +192,8 @@ std::optional<RequestId> Dispatcher::cancelled_by(const Message& message) {
 
 void Dispatcher::notification(const Message& message, const std::shared_ptr<Session>& session) {
   if (session == nullptr) return;
-  if (const auto id = cancelled_by(message)) {
-    session->cancel_call(*id);
+  if (message.method == "notifications/cancelled") {
+    if (const auto id = cancelled_by(message)) session->cancel_call(*id);
   } else if (definition().forwarder != nullptr) {
     definition().forwarder->notify({message.method, params_of(message), session, *changes_});
   }
@@ -413,8 +416,10 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
     RequestContext context;
     context.revision = revision;
     context.capabilities = client.capabilities;
+    auto unanswered = std::make_unique<NewSession>(*sessions_, *begun);
     return defer(message, nullptr, std::move(context), nullptr, caller, out,
                  [&](const std::shared_ptr<PendingRequest>& call) {
+                   call->add_watch(std::move(unanswered));
                    return definition().forwarder->forward(
                        {message.method, params_of(message), *begun, *changes_}, call);
                  });

@@ -23,6 +23,7 @@
 namespace sluice {
 
 class LongMessages;
+class SessionRegistry;
 
 /// What became of a message.
 struct Outcome {
@@ -38,11 +39,12 @@ struct Outcome {
 /// Handles MCP's methods on one loop, for every era and transport.
 class Dispatcher {
  public:
-  /// `quota` limits the calls of all loops together, as in Calls. `checks` validates arguments that
-  /// take long to check; its workers also check long results.
-  Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
-             ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
-             LongMessages& checks, WorkerPool* writers = nullptr);
+  /// `sessions` are those of all loops. `quota` limits the calls of all loops together, as in
+  /// Calls. `checks` validates arguments that take long to check; its workers also check long
+  /// results.
+  Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, SessionRegistry& sessions,
+             ClientQuota& quota, ChangeNotifier& changes, TaskStore& tasks,
+             LongMessages& long_messages, LongMessages& checks, WorkerPool* writers = nullptr);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -155,6 +157,7 @@ class Dispatcher {
   /// long as the server.
   const RefPtr<LoopCatalog> first_catalog_;
   StreamService* streams_;
+  SessionRegistry* sessions_;
   Calls calls_;
   ChangeNotifier* changes_;
   TaskService tasks_;

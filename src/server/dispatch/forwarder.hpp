@@ -37,10 +37,10 @@ class Forwarder {
                                const std::shared_ptr<PendingRequest>& call) = 0;
   /// A subscriptions/listen, which the server itself acknowledges. Tells `listener` of the changes
   /// that `filter` names until the object that is returned is destroyed. It may be null: there will
-  /// be none. PendingRequest::params() has the params.
-  virtual std::shared_ptr<void> listen(const SubscriptionFilter& filter,
-                                       const std::shared_ptr<PendingRequest>& call,
-                                       std::weak_ptr<ChangeListener> listener) = 0;
+  /// be none. PendingRequest::params() has the params. An error fails the call.
+  virtual Result<std::shared_ptr<void>> listen(const SubscriptionFilter& filter,
+                                               const std::shared_ptr<PendingRequest>& call,
+                                               std::weak_ptr<ChangeListener> listener) = 0;
   /// A notification in a session, other than the cancellation of a request.
   virtual void notify(const ForwardedMessage& message) = 0;
 };

@@ -106,7 +106,15 @@ class Listening final : public ChangeListener,
 
   /// Hears of what happens elsewhere as long as it listens.
   void hear(Forwarder& from) {
-    if (self_ != nullptr) source_ = from.listen(filter_, call_, weak_from_this());
+    if (self_ == nullptr) return;
+    auto source = from.listen(filter_, call_, weak_from_this());
+    if (source) {
+      source_ = *std::move(source);
+    } else {
+      call_->set_producer(nullptr);
+      call_->fail(source.error());
+      on_cancel();
+    }
   }
 
   [[nodiscard]] bool wants(const Change& change) const override {

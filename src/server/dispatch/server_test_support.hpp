@@ -212,7 +212,8 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     catalog = RefPtr(new LoopCatalog(Catalog::make(definition).value(), *results, executors[0]));
-    dispatcher.emplace(catalog, *services[0], quota, *changes, *tasks, long_messages, checks);
+    dispatcher.emplace(catalog, *services[0], sessions, quota, *changes, *tasks, long_messages,
+                       checks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Everything that a RecordingCaller is

@@ -36,7 +36,8 @@ struct Service {
         streams(catalog->definition(), std::move(shards), loop),
         long_messages(streams.executor(), parsers, buffers),
         checks(streams.executor(), checkers, buffers),
-        dispatcher(catalog, streams, calls, announced, tasks, long_messages, checks, writers) {}
+        dispatcher(catalog, streams, open_sessions, calls, announced, tasks, long_messages, checks,
+                   writers) {}
 
   RefPtr<LoopCatalog> first;  // the one that the stream methods come from
   const AccessPolicy* access;

@@ -2,9 +2,8 @@
 
 #include "sluice/call.hpp"
 
-#include <algorithm>
 #include <expected>
-#include <iterator>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "json/json.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/input_rounds.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
@@ -57,18 +57,15 @@ json::object as_json(const UrlElicitation& page) {
           {"elicitationId", page.elicitation_id}};
 }
 
-/// Adds `more` to `keys`, which are sorted, and sorts `more`. Throws std::logic_error, and adds
-/// nothing, if there is a key twice.
-void add_keys(std::vector<std::string>& keys, std::vector<std::string>& more) {
-  std::ranges::sort(more);
-  std::vector<std::string> all;
-  all.reserve(keys.size() + more.size());
-  std::ranges::merge(keys, more, std::back_inserter(all));
-  if (const auto twice = std::ranges::adjacent_find(all); twice != all.end()) {
-    throw std::logic_error("two questions of a handler have the key " + *twice +
+/// Adds `more` to `keys`. Throws std::logic_error, and adds nothing, if there is a key twice.
+void add_keys(std::set<std::string>& keys, const std::vector<std::string>& more) {
+  std::set<std::string> added;
+  for (const std::string& key : more) {
+    if (!keys.contains(key) && added.insert(key).second) continue;
+    throw std::logic_error("two questions of a handler have the key " + key +
                            ", but their answers come by their keys");
   }
-  keys = std::move(all);
+  keys.merge(added);
 }
 
 /// Throws if no peer could read the question.
@@ -174,9 +171,15 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
                   {}};
     }
     ++asked_;
-    if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
     // The answer comes by the key as it was sent.
     question.key = valid_utf8(question.key);
+    if (question.key.empty()) {
+      question.key = "input-" + std::to_string(asked_);
+    } else if (backend_->facts().revision->era == Era::legacy) {
+      json::value& meta = question.params["_meta"];
+      if (!meta.is_object()) meta.emplace_object();
+      meta.get_object()[kQuestionKey] = question.key;
+    }
     keys.push_back(question.key);
   }
   add_keys(keys_, keys);
@@ -193,8 +196,7 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
                          withdraw = std::move(withdraw)]() mutable {
     const auto loop = weak.lock();
     if (loop == nullptr) return;
-    std::erase_if(keys_,
-                  [&keys](const auto& key) { return std::ranges::binary_search(keys, key); });
+    for (const std::string& key : keys) keys_.erase(key);
     if (withdraw) withdraw();
   });
   return Awaiting<Answers>(arrival);

@@ -9,10 +9,12 @@
 
 #include "json/json.hpp"
 #include "server/handlers/public_server_test_support.hpp"
+#include "sluice/testing.hpp"
 
 namespace sluice {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(PublicServerTest, ATaskDoesNotWaitForTheRoomOfTheCallThatItWas) {
@@ -55,6 +57,23 @@ TEST_F(PublicServerTest, QuestionsThatAreAskedTogetherHaveKeysOfTheirOwn) {
     EXPECT_THAT(caller.channel().written,
                 HasSubstr("two questions of a handler have the key " + key));
   }
+}
+
+TEST(LegacyQuestions, SayTheKeyThatTheHandlerGives) {
+  Server server("test", "1");
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    co_await call.list_roots("which");
+    co_await call.list_roots();
+    co_return "asked";
+  });
+  std::vector<std::string> asked;
+  testing::Client client(server,
+                         {.revision = "2025-11-25", .on_roots = [&](const json::object& params) {
+                            asked.push_back(to_json(params));
+                            return json::object{{"roots", json::array()}};
+                          }});
+  EXPECT_EQ(client.call("ask").text(), "asked");
+  EXPECT_THAT(asked, ElementsAre(R"({"_meta":{"dev.sluice/questionKey":"which"}})", "{}"));
 }
 
 TEST_F(PublicServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {

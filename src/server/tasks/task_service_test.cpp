@@ -585,8 +585,8 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   bench.serve();
   const RefPtr catalog(
       new LoopCatalog(Catalog::make(bench.definition).value(), *bench.results, bench.executors[1]));
-  Dispatcher elsewhere(catalog, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
-                       bench.long_messages, bench.checks);
+  Dispatcher elsewhere(catalog, *bench.services[1], bench.sessions, bench.quota, *bench.changes,
+                       *bench.tasks, bench.long_messages, bench.checks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {
     MessageParser parser;

@@ -246,7 +246,7 @@ struct Client::State final : MessageOutput {
       answer(request, message);
     } else if (id != nullptr) {
       const json::object result = ask(text_at(message, "method"), object_at(message, "params"));
-      to_send.push_back(to_json({{"jsonrpc", "2.0"}, {"id", *id}, {"result", result}}));
+      to_send.push_back(to_json(json::object{{"jsonrpc", "2.0"}, {"id", *id}, {"result", result}}));
     } else {
       note(text_at(message, "method"), object_at(message, "params"));
     }

@@ -172,9 +172,12 @@ bool LongMessages::hand_over(Client& client, const std::shared_ptr<LongMessage::
   try {
     // At shutdown, the worker may outlive this object. It does not outlive the loop, which then
     // runs no more tasks.
-    auto job = [this, loop = loop_, &client, work] {
+    // What the loop is told is made here: when the worker is done, there may be no memory for it,
+    // and the client's other messages would wait for ever.
+    Executor::Task told = [this, &client, work] { end(client, *work); };
+    auto job = [loop = loop_, told = std::move(told), work]() mutable {
       work->run();
-      loop->post([this, &client, work] { end(client, *work); });
+      loop->post(std::move(told));
     };
     workers_->run(workers_->new_id(), client.name, std::move(job),
                   [&is_taken] { is_taken = false; });

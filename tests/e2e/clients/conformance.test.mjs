@@ -49,10 +49,8 @@ function run(suite, ...args) {
   });
 }
 
-// One wants a certain key of a question; a server of 2025-11-25 gives its questions none. The other wants
-// to be asked before there is a task; there, the client decides at once.
-const kNotFromLegacy =
-  /^(input-required-result-basic-elicitation|tasks-mrtr-composition)$/;
+// It wants to be asked before there is a task. At a server of 2025-11-25 the task is there at once.
+const kNotFromLegacy = /^tasks-mrtr-composition$/;
 
 // The number of passed checks per scenario, from the summary. One check of ignore-extra-params is a
 // warning: its client answers a question that it was not asked, without a requestState, and is then

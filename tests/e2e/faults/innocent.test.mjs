@@ -8,7 +8,7 @@ import { FullPipe } from '../lib/full_pipe.mjs';
 import { Innocent } from '../lib/innocent.mjs';
 import { RawConnection } from '../lib/raw.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
-import { start_server, until } from '../lib/server.mjs';
+import { is_sanitized, start_server, until } from '../lib/server.mjs';
 import { modern } from '../lib/streamable.mjs';
 import * as wire from '../lib/wire.mjs';
 
@@ -153,9 +153,11 @@ test('objects with very many members', async (t) => {
     }),
   );
   const attackers = await connections(t, server, 10);
-  for (const attacker of attackers) attacker.write(Buffer.concat(Array(5).fill(post(body))));
+  // The build of a sanitizer takes seconds for each of them.
+  const each = is_sanitized ? 1 : 5;
+  for (const attacker of attackers) attacker.write(Buffer.concat(Array(each).fill(post(body))));
   for (const attacker of attackers) {
-    await attacker.until(() => count_of(attacker, 'HTTP/1.1 ') === 5, 'all were answered');
+    await attacker.until(() => count_of(attacker, 'HTTP/1.1 ') === each, 'all were answered');
   }
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
 });

@@ -73,7 +73,7 @@ test('a lack of memory costs requests, not the server', options, async (t) => {
     );
     for (const connection of connections) connection.destroy();
   }
-  assert.match(server.output, /std::bad_alloc/, 'the memory was not enough');
+  assert.match(server.output, /std::bad_alloc|thread cannot be started/, 'there was enough memory');
   const client = new HttpClient(server);
   await until(
     () => client.call(...wire.start({ count: 1 })).then(() => true, () => false),

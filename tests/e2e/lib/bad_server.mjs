@@ -135,26 +135,60 @@ export async function start_bad_login(t) {
   return `${origin}/mcp`;
 }
 
+// Sends a request on to `target`. `on_reply` gets the reply.
+function pass_on(target, request, response, body, on_reply) {
+  const url = new URL(request.url, target);
+  const through = http.request(
+    url,
+    { method: request.method, headers: { ...request.headers, host: url.host } },
+    (reply) => {
+      reply.on('error', () => {});
+      on_reply(reply);
+    },
+  );
+  through.on('error', () => response.destroy());
+  response.on('close', () => through.destroy());
+  through.end(body);
+}
+
 // A proxy in front of `target` that sends replies on when they have ended.
 export async function start_buffering_proxy(t, target) {
   const origin = await serve(t, (request, response, body) => {
-    const url = new URL(request.url, target);
-    const through = http.request(
-      url,
-      { method: request.method, headers: { ...request.headers, host: url.host } },
-      (reply) => {
-        const parts = [];
-        reply.on('data', (part) => parts.push(part));
-        reply.on('error', () => {});
-        reply.on('end', () => {
-          response.writeHead(reply.statusCode, reply.headers);
-          response.end(Buffer.concat(parts));
-        });
-      },
-    );
-    through.on('error', () => response.destroy());
-    response.on('close', () => through.destroy());
-    through.end(body);
+    pass_on(target, request, response, body, (reply) => {
+      const parts = [];
+      reply.on('data', (part) => parts.push(part));
+      reply.on('end', () => {
+        response.writeHead(reply.statusCode, reply.headers);
+        response.end(Buffer.concat(parts));
+      });
+    });
+  });
+  return `${origin}/mcp`;
+}
+
+// A proxy in front of `target`. `asked` has the HTTP method of each request and its body.
+export async function start_recording_proxy(t, target) {
+  const asked = [];
+  const origin = await serve(t, (request, response, body) => {
+    asked.push({ method: request.method, body });
+    pass_on(target, request, response, body, (reply) => {
+      response.writeHead(reply.statusCode, reply.headers);
+      reply.pipe(response);
+    });
+  });
+  return { url: `${origin}/mcp`, asked };
+}
+
+// A server of both eras with sessions that it forgets at once, and lists that never end.
+export async function start_endless_server(t) {
+  let count = 0;
+  const origin = await serve(t, (request, response, body) => {
+    if (request.method !== 'POST') return answer(response, 405, {});
+    const message = JSON.parse(body);
+    const result = result_of(message);
+    if (/\/list$/.test(message.method)) result.nextCursor = `page ${++count}`;
+    const session = { 'Mcp-Session-Id': `session-${++count}` };
+    return answer(response, 200, { jsonrpc: '2.0', id: message.id, result }, session);
   });
   return `${origin}/mcp`;
 }

@@ -6,6 +6,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { patience } from './patience.mjs';
 import { unwrap } from './rpc.mjs';
 import { check_message, revision_of } from './schemas.mjs';
 import { clean_environment, program, root } from './server.mjs';
@@ -47,7 +48,7 @@ export class LineClient {
 
   // Calls `probe(this)` after everything that arrives. Resolves with its result as soon as that is
   // true.
-  when(probe, what, deadline = 30_000) {
+  when(probe, what, deadline = patience) {
     return new Promise((resolve, reject) => {
       const finish = (settle, value) => {
         this.#watchers.delete(look);

@@ -9,9 +9,9 @@ import path from 'node:path';
 
 const kTemporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-// Starts nginx with these directives in its `server` block and returns its port. The test `t` stops
-// it.
-export async function start_nginx(t, directives) {
+// Starts nginx with these directives in its `server` block, and `upstreams` beside that, and returns
+// its port. The test `t` stops it.
+export async function start_nginx(t, directives, upstreams = '') {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-nginx-'));
   // nginx inherits a socket that already listens, as it does when it is upgraded. So no port needs
   // to be guessed, and a client that connects early waits.
@@ -25,6 +25,7 @@ export async function start_nginx(t, directives) {
     http {
       access_log off;
       ${kTemporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
+      ${upstreams}
       server { listen 127.0.0.1:${port}; ${directives} }
     }`,
   );

@@ -4,8 +4,9 @@
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';
 import tls from 'node:tls';
+import { patience } from './patience.mjs';
 
-const kDeadline = 30_000;
+const kDeadline = patience;
 
 export class RawConnection {
   // What `received` is a view of. It doubles when it is full: a copy for each chunk of a long answer

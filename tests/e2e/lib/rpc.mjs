@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
+import { patience } from './patience.mjs';
 import { check_message, revision_of } from './schemas.mjs';
 
 export class RpcError extends Error {
@@ -135,7 +136,7 @@ export class WsClient {
   }
 
   // Calls `probe(this)` after every message. Resolves with its result as soon as that is true.
-  when(probe, what, deadline = 30_000) {
+  when(probe, what, deadline = patience) {
     return new Promise((resolve, reject) => {
       const finish = (settle, value) => {
         this.#watchers.delete(look);

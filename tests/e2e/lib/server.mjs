@@ -7,6 +7,7 @@ import https from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { patience } from './patience.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
 export const program = path.resolve(root, process.env.SLUICE_BIN ?? 'build/release/bin/sluice');
@@ -247,6 +248,20 @@ export async function start_proxy(t, words, options) {
   return Object.assign(server, { socket });
 }
 
+// The path of an example.
+export const example = (name) => path.join(path.dirname(program), `example-${name}`);
+
+// Starts an example that is a server on its own port, as start_everything() does.
+export const start_example = (t, name, flags = []) =>
+  launch(t, example(name), ['--listen', '127.0.0.1:0', ...flags]);
+
+// The pids of the children of a process.
+export const children_of = ({ pid }) =>
+  readdirSync(`/proc/${pid}/task`)
+    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' '))
+    .filter(Boolean)
+    .map(Number);
+
 // A folder that is removed after the test `t`, or anything else with an `after`.
 export function temporary_folder(t) {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-'));
@@ -309,7 +324,7 @@ export function run_program(
 
 // Calls `probe` again and again until its result is true, and returns that. The pause only saves
 // CPU time; nothing depends on its length.
-export async function until(probe, what, deadline = 30_000) {
+export async function until(probe, what, deadline = patience) {
   const end = performance.now() + deadline;
   for (;;) {
     const answer = await probe();

@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
@@ -17,6 +18,13 @@ import { until } from './server.mjs';
 import { free_port, unpacked } from './unpacked.mjs';
 
 const kRoot = unpacked('squid');
+
+// For tests that start it. It runs as a user who must be able to make shared memory.
+export const squid_options = {
+  skip:
+    (statSync('/dev/shm').mode & 0o002) === 0 &&
+    'squid needs a /dev/shm that everybody can write, as Debian has it',
+};
 
 // Starts it on a port of its own: {port, log}. mcp.test is this machine, and so is denied.test, where it
 // connects nobody. It wants the name and the password of `user`, if there is one. `log` returns what it

@@ -1,10 +1,11 @@
 // A minimal client of one revision over Streamable HTTP.
 
+import { patience } from './patience.mjs';
 import { check_message } from './schemas.mjs';
 
 const kInfo = { name: 'streamable', version: '1' };
 const kModern = '2026-07-28';
-const kDeadline = 30_000;
+const kDeadline = patience;
 
 export const initialize = (revision, capabilities = {}) => ({
   method: 'initialize',

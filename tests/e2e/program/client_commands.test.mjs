@@ -10,6 +10,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import {
   clean_environment,
   everything,
@@ -74,8 +75,26 @@ test('call: text, and a tool at the end of a command or before it', async (t) =>
     input: '{"name": "Mira"}',
   });
   assert.equal(piped.stdout, 'Hello, Mira!\n', piped.stderr);
-  const whole = await json_of(['call', server.mcp_url, 'greet', 'name=Mira']);
-  assert.equal(whole.content[0].text, 'Hello, Mira!');
+  for (const words of [
+    ['call', server.mcp_url, 'greet', '{"name": "Mira"}'],
+    ['call', ...kStdio, 'greet', '{"name": "Mira"}'],
+    ['call', server.mcp_url, 'greet', '-'],
+  ]) {
+    const outcome = await run_program(words, { input: '{"name": "Mira"}' });
+    assert.equal(outcome.stdout, 'Hello, Mira!\n', outcome.stderr);
+  }
+  for (const arguments_ of ['name=Mira', '{"name": "Mira"}']) {
+    const whole = await json_of(['call', server.mcp_url, 'greet', '--json', arguments_]);
+    assert.equal(whole.content[0].text, 'Hello, Mira!');
+  }
+});
+
+test('a program is seen to end also where SIGCHLD is ignored', async () => {
+  const script = 'trap "" CHLD; exec "$0" "$@"';
+  const said = await run_program(['-c', script, program, 'call', ...kStdio, 'greet', 'name=Ada'], {
+    command: '/bin/sh',
+  });
+  assert.deepEqual([said.code, said.stdout], [0, 'Hello, Ada!\n'], said.stderr);
 });
 
 test('call: mistakes quote the schema and end with 2', async (t) => {
@@ -86,6 +105,9 @@ test('call: mistakes quote the schema and end with 2', async (t) => {
     [['greet', 'nme=a'], /no argument nme; did you mean name\?; the schema says \{/],
     [['greet', 'a'], /"a" is no argument/],
     [['greet', '--arguments', '[]'], /give a JSON object/],
+    [['greet', '{"name":'], /the arguments: /],
+    [['greet', '{}', '{}'], /one JSON object/],
+    [['greet', '{}', '--arguments', '{}'], /either/],
     [[], /give the name of a tool/],
   ];
   for (const [words, message] of mistakes) {
@@ -123,6 +145,15 @@ test('call: images and audio are saved, and replace nothing', async (t) => {
   }
   assert.deepEqual(readdirSync(folder).sort(), ['image-1.png', 'image.png']);
   assert.equal(readFileSync(path.join(folder, 'image.png')).subarray(1, 4).toString(), 'PNG');
+
+  const [{ data }] = (await json_of(['call', server.mcp_url, 'test_audio_content'])).content;
+  for (const name of ['audio.wav', 'audio-1.wav']) {
+    const words_of_audio = ['call', server.mcp_url, 'test_audio_content', '--save', folder];
+    const { code, stdout, stderr } = await run_program(words_of_audio);
+    assert.deepEqual([code, stdout], [0, ''], stderr);
+    assert.match(stderr, new RegExp(`^sluice: saved ${folder}/${name} \\(audio/wav, `));
+    assert.deepEqual(readFileSync(path.join(folder, name)), Buffer.from(data, 'base64'));
+  }
 });
 
 test('call: a terminal that can shows images, and no pipe gets them', async (t) => {
@@ -254,6 +285,93 @@ test('what a server refuses is no mistake of the user, who ends with 2', async (
   assert.equal(coded.code, 1, coded.stderr);
   const wrong = await run_program(['ping', url, '-H', 'Content-Length: 5']);
   assert.equal(wrong.code, 2, wrong.stderr);
+});
+
+// A server of 2026-07-28 without sessions; `answer` makes the result of a request.
+async function start_plain(t, answer) {
+  const plain = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request.setEncoding('utf8')) body += part;
+    if (request.method !== 'POST') return response.writeHead(405).end();
+    const { id, method } = JSON.parse(body);
+    const result = await answer(method, response);
+    if (result === undefined) return;
+    response
+      .writeHead(200, { 'Content-Type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } }));
+  });
+  await once(plain.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => plain.closeAllConnections());
+  t.after(() => plain.close());
+  return `http://127.0.0.1:${plain.address().port}/mcp`;
+}
+const kFresh = { ttlMs: 0, cacheScope: 'private' };
+const kPlain = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ...kFresh };
+
+test('where a server redirects is said without the key in its URL', async (t) => {
+  const url = await start_plain(t, (_, response) => {
+    response.writeHead(307, { Location: `${url}/?token=URLSECRET` }).end();
+  });
+  for (const command of ['tools', 'doctor']) {
+    const { stdout, stderr } = await run_program([command, `${url}?token=URLSECRET`]);
+    assert.match(stdout + stderr, /mcp\/\?token=\*\*\*/);
+    assert.ok(!(stdout + stderr).includes('URLSECRET'), stdout + stderr);
+  }
+});
+
+test('a list that does not end ends the command', async (t) => {
+  let asked = 0;
+  const url = await start_plain(t, (method) => {
+    if (method === 'server/discover') return kPlain;
+    return { tools: [], nextCursor: String(++asked), ...kFresh };
+  });
+  const endless = await run_program(['tools', url, '--timeout', '0']);
+  assert.equal(endless.code, 1, endless.stderr);
+  assert.match(endless.stderr, /more than .* 1000 pages/);
+  assert.equal(asked, 1000);
+});
+
+test('all pages of a list share the timeout', async (t) => {
+  let asked = 0;
+  const url = await start_plain(t, async (method) => {
+    if (method === 'server/discover') return kPlain;
+    // Each page comes in time.
+    await setTimeout(600);
+    return { tools: [], nextCursor: String(++asked), ...kFresh };
+  });
+  const slow = await run_program(['call', url, 'tool', '--timeout', '2']);
+  assert.match(slow.stderr, /pages, and they take longer than 2 s/);
+  assert.ok(asked <= 4, `${asked} pages`);
+});
+
+test('a tool is called as soon as the page of the list has been read that has it', async (t) => {
+  let asked = 0;
+  const url = await start_plain(t, (method) => {
+    if (method === 'server/discover') return kPlain;
+    if (method === 'tools/call') return { content: [{ type: 'text', text: 'a\r\n\f\u001b[1mb' }] };
+    const tools = ++asked === 2 ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [];
+    return { tools, nextCursor: String(asked), ...kFresh };
+  });
+  const called = await run_program(['call', url, 'tool']);
+  assert.equal(called.stderr, '');
+  assert.equal(called.stdout, 'a\r\n\f\u001b[1mb\n', 'a pipe gets the text as it is');
+  assert.equal(asked, 2);
+});
+
+test('answers without what they must have are mistakes of the server, and said to be', async (t) => {
+  const url = await start_plain(t, (method) => {
+    if (method === 'server/discover') return kPlain;
+    if (method === 'tools/list') {
+      return { tools: [{ name: 'tool', inputSchema: { type: 'object' } }], ...kFresh };
+    }
+    if (method === 'tools/call') return { content: 'text' };
+    return method === 'resources/read' ? { contents: 5, ...kFresh } : { messages: {} };
+  });
+  for (const words of [['call', url, 'tool'], ['read', url, 'x:y'], ['prompt', url, 'p']]) {
+    const { code, stderr } = await run_program(words);
+    assert.equal(code, 1, words[0]);
+    assert.match(stderr, /the server's answer is wrong: \w+ must be an array/);
+  }
 });
 
 test('watch prints changes until it is interrupted', async (t) => {
@@ -407,4 +525,49 @@ test('call --json of a tool that has failed says so on standard error', async ()
   assert.equal(failed.code, 5, failed.stderr);
   assert.equal(JSON.parse(failed.stdout).isError, true);
   assert.equal(failed.stderr, 'sluice: the tool has failed\n');
+});
+
+test('a stream of a session that is never answered holds up nothing', async (t) => {
+  const asked = [];
+  const results = {
+    initialize: { capabilities: { tools: {} }, serverInfo: { name: 'quiet', version: '1' } },
+    'tools/list': { tools: [{ name: 'look', inputSchema: { type: 'object' } }] },
+    'tools/call': { content: [{ type: 'text', text: 'looked' }] },
+  };
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const text of request) body += text;
+    asked.push(request.method);
+    if (request.method === 'GET') return; // for ever
+    if (request.method === 'DELETE') return response.writeHead(204).end();
+    const { id, method, params } = JSON.parse(body);
+    if (id === undefined) return response.writeHead(202).end();
+    const result = results[method];
+    if (method === 'initialize') result.protocolVersion = params.protocolVersion;
+    const error = { code: -32601, message: 'Method not found' };
+    const headers = { 'Content-Type': 'application/json', 'Mcp-Session-Id': 'one' };
+    response.writeHead(200, headers);
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) }));
+  });
+  await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${server.address().port}/mcp`;
+  for (const words of [
+    [url, 'look'],
+    [url, 'look', '--revision', '2025-11-25'],
+    ['look', '--', program, 'proxy', url],
+  ]) {
+    asked.length = 0;
+    const begun = performance.now();
+    const called = await run_program(['call', ...words]);
+    assert.deepEqual([called.code, called.stdout], [0, 'looked\n'], called.stderr);
+    assert.ok(performance.now() - begun < 10_000);
+    assert.equal(asked.filter((method) => method === 'GET').length, 1, 'the stream was asked for');
+    assert.equal(asked.at(-1), 'DELETE', 'the session was ended');
+  }
 });

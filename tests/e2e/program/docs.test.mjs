@@ -13,9 +13,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { start_notes_server } from '../fixtures/notes_server.mjs';
 import { block_at, blocks, pages } from '../lib/documentation.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
 import { clean_environment, program, root, run_program, start_server } from '../lib/server.mjs';
@@ -162,6 +164,51 @@ test('names of servers: what the commands print, and our own file', async () => 
   );
 });
 
+// A home in which `notes` is a server, and `npx` starts another one.
+async function home_with_notes(t) {
+  const url = await start_notes_server(t);
+  const home = mkdtempSync(path.join(folder, 'home-'));
+  mkdirSync(path.join(home, '.config/sluice'), { recursive: true });
+  const servers = path.join(home, '.config/sluice/servers.json');
+  writeFileSync(servers, JSON.stringify({ mcpServers: { notes: { url } } }), { mode: 0o600 });
+  const script = path.join(root, 'tests/e2e/fixtures/notes_server.mjs');
+  const npx = `#!/bin/sh\nexec '${process.execPath}' '${script}'\n`;
+  mkdirSync(path.join(home, 'bin'));
+  writeFileSync(path.join(home, 'bin/npx'), npx, { mode: 0o755 });
+  return [
+    `export HOME='${home}' XDG_CONFIG_HOME='${home}/.config' XDG_RUNTIME_DIR='${home}'`,
+    `export PATH='${home}/bin':"$PATH"; cd "$HOME"`,
+  ].join('\n');
+}
+
+test('calling a server, and its tasks: what the commands print', async (t) => {
+  const before = await home_with_notes(t);
+  for (const number of [2, 4]) {
+    const shown = take('docs/cli.md', 'console', number);
+    assert.equal(await run_commands(shown, { before }), output_of(shown));
+  }
+});
+
+test('sessions: what the commands print', async (t) => {
+  const before = await home_with_notes(t);
+  const shown = take('docs/cli.md', 'console', 5);
+  const of_this_run = (text) =>
+    text.replace(/since [-\dT:.]+Z/, 'since then').replace(/process \d+/, 'process 1');
+  const printed = await run_commands(shown, { before });
+  assert.equal(of_this_run(printed), of_this_run(output_of(shown)));
+});
+
+test('behind a proxy: doctor names it', async (t) => {
+  const proxy = createServer((request, response) => response.writeHead(502).end());
+  proxy.on('connect', (request, socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
+  t.after(() => proxy.close());
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const place = `127.0.0.1:${proxy.address().port}`;
+  const shown = take('docs/cli.md', 'console', 3);
+  const printed = await run_commands(shown.replaceAll('cache.example:3128', place));
+  assert.equal(printed, output_of(shown).replace('cache.example:3128', '127.0.0.1:8080'));
+});
+
 test('the stream methods: requests, and the forms of their results', async () => {
   const json = (number) => JSON.parse(take('docs/streaming.md', 'json', number));
   const started = json(1);
@@ -269,7 +316,7 @@ test('the C++ compiles', () => {
 test('options in the text exist', async () => {
   const help = async (...words) => (await run_program([...words, '--help'])).stdout;
   const known = new Set(['--component']); // of CMake
-  const commands = ['serve', 'proxy', 'session', 'chat', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
+  const commands = ['serve', 'proxy', 'session', 'chat', 'agent', 'bench', 'doctor', 'man', 'completion', 'version'].concat(
     'servers',
     'mcp',
     'login',
@@ -295,8 +342,8 @@ test('options in the text exist', async () => {
   assert.deepEqual(unknown, []);
 });
 
-test('the tests that robustness.md names exist', () => {
-  const files = ['src', 'tests/e2e', 'tests/faults', 'tests/matrix'].flatMap((name) => {
+test('each row of robustness.md names a test, and the tests exist', () => {
+  const files = ['src', 'tests/client', 'tests/e2e', 'tests/faults', 'tests/matrix'].flatMap((name) => {
     const place = path.join(root, name);
     const names = readdirSync(place, { recursive: true }).filter((file) => /\.(cpp|mjs)$/.test(file));
     return names.map((file) => readFileSync(path.join(place, file), 'utf8'));
@@ -304,11 +351,19 @@ test('the tests that robustness.md names exist', () => {
   const exists = (pattern) => files.some((text) => pattern.test(text));
   const text = pages.get('docs/robustness.md');
   const missing = [];
-  for (const [name, suite, test_name] of text.matchAll(/`(\w+)\.(\w+)`/g)) {
+  const of_code = /`(\w+)\.(\w+)`/g;
+  const of_program = /"([^"]+)"/g;
+  for (const [name, suite, test_name] of text.matchAll(of_code)) {
     if (!exists(new RegExp(`^TEST\\w*\\(${suite},\\s*${test_name}\\)`, 'm'))) missing.push(name);
   }
-  for (const [, title] of text.matchAll(/"([^"]+)"/g)) {
+  for (const [, title] of text.matchAll(of_program)) {
     if (!files.some((file) => file.includes(`test('${title}'`))) missing.push(title);
+  }
+  const rows = text.split('\n').filter((line) => /^\| (?!what goes wrong)/.test(line));
+  assert.ok(rows.length > 0);
+  for (const row of rows) {
+    const shown_by = row.split(' | ').at(-1);
+    if (![of_code, of_program].some((names) => shown_by.match(names))) missing.push(row);
   }
   assert.deepEqual(missing, []);
 });

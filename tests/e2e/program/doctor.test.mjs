@@ -7,7 +7,13 @@ import { existsSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { test } from 'node:test';
-import { start_bad_login, start_bad_server, start_buffering_proxy } from '../lib/bad_server.mjs';
+import {
+  start_bad_login,
+  start_bad_server,
+  start_buffering_proxy,
+  start_endless_server,
+  start_recording_proxy,
+} from '../lib/bad_server.mjs';
 import { make_certificate } from '../lib/certificate.mjs';
 import { block_at } from '../lib/documentation.mjs';
 import { foreign_command, start_foreign } from '../lib/foreign_server.mjs';
@@ -176,6 +182,33 @@ test('a proxy that holds streams back is found', async (t) => {
   for (const subject of ['listen', 'GET stream']) {
     assert.equal(found(subject).status, 'fail', JSON.stringify(found(subject)));
     assert.match(found(subject).fix, /a proxy holds the stream back/);
+  }
+});
+
+// What reads, and what every client says of itself.
+const kHarmless = [
+  ...['server/discover', 'initialize', 'notifications/initialized', 'ping'],
+  ...['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'resources/read'],
+  ...['subscriptions/listen', 'sluice-doctor/unknown'],
+];
+const kBrokenJson = '{"jsonrpc":"2.0","id":1,"method":';
+const kMaxRequests = 100;
+
+test('no tool is called, nothing is changed, and no more is asked than the documentation says', async (t) => {
+  const { mcp_url } = await start_everything(t);
+  const endless = await start_endless_server(t);
+  for (const target of [mcp_url, await start_bad_server(t), endless]) {
+    const { url, asked } = await start_recording_proxy(t, target);
+    await examine([url]);
+    const count = asked.length;
+    assert.ok(target === endless ? count === kMaxRequests : count < kMaxRequests, `${count} requests`);
+    // The last one is kept for the end of the session.
+    if (target === endless) assert.equal(asked.at(-1).method, 'DELETE');
+    for (const { method, body } of asked) {
+      assert.ok(['GET', 'POST', 'DELETE'].includes(method), method);
+      if (method !== 'POST' || body === kBrokenJson) continue;
+      assert.ok(kHarmless.includes(JSON.parse(body).method), body);
+    }
   }
 });
 

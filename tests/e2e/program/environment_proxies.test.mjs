@@ -12,7 +12,7 @@ import {
   start_server,
   until,
 } from '../lib/server.mjs';
-import { start_squid } from '../lib/squid.mjs';
+import { squid_options, start_squid } from '../lib/squid.mjs';
 
 const kUser = { name: 'mira', password: 'proxy:secret/of mira' };
 const kSecrets = [
@@ -44,7 +44,7 @@ function assert_no_secret(outcome) {
   }
 }
 
-test('plain http is asked of the proxy', async (t) => {
+test('plain http is asked of the proxy', squid_options, async (t) => {
   const server = await start_behind(t);
   const squid = await start_squid(t);
   const env = { http_proxy: proxy_url(squid) };
@@ -62,7 +62,7 @@ test('plain http is asked of the proxy', async (t) => {
   assert.match(login.stdout, /asks for no authorization/, login.stderr);
 });
 
-test('what streams is not held back', async (t) => {
+test('what streams is not held back', squid_options, async (t) => {
   const server = await start_behind(t);
   const squid = await start_squid(t);
   const env = clean_environment({ http_proxy: proxy_url(squid) });
@@ -85,7 +85,7 @@ test('what streams is not held back', async (t) => {
   }
 });
 
-test('the proxy wants a user name and a password', async (t) => {
+test('the proxy wants a user name and a password', squid_options, async (t) => {
   const server = await start_behind(t);
   const secured = await start_behind(t, with_tls(make_certificate(t, 'DNS:mcp.test')));
   const squid = await start_squid(t, { user: kUser });
@@ -108,7 +108,7 @@ test('the proxy wants a user name and a password', async (t) => {
   }
 });
 
-test('https has a tunnel, and the certificate is that of the server', async (t) => {
+test('https has a tunnel, and the certificate is that of the server', squid_options, async (t) => {
   const pair = make_certificate(t, 'DNS:mcp.test');
   const server = await start_behind(t, with_tls(pair));
   const squid = await start_squid(t, { user: kUser });
@@ -128,7 +128,7 @@ test('https has a tunnel, and the certificate is that of the server', async (t) 
   assert.match(refused.stderr, /The connection to mcp\.test:\d+ failed: .*hostname mismatch/);
 });
 
-test('a WebSocket has a tunnel, with TLS or without', async (t) => {
+test('a WebSocket has a tunnel, with TLS or without', squid_options, async (t) => {
   const pair = make_certificate(t, 'DNS:mcp.test');
   const squid = await start_squid(t, { user: kUser });
   const env = { ALL_PROXY: proxy_url(squid, kUser), SSL_CERT_FILE: pair.certificate };
@@ -140,7 +140,7 @@ test('a WebSocket has a tunnel, with TLS or without', async (t) => {
   }
 });
 
-test('chat and the proxy of servers go by it too', async (t) => {
+test('chat and the proxy of servers go by it too', squid_options, async (t) => {
   const server = await start_behind(t);
   const squid = await start_squid(t);
   const env = { HTTP_PROXY: proxy_url(squid) };
@@ -157,7 +157,7 @@ test('chat and the proxy of servers go by it too', async (t) => {
   assert.deepEqual([called.code, called.stdout], [0, 'hello\n'], called.stderr);
 });
 
-test('a server that the proxy denies', async (t) => {
+test('a server that the proxy denies', squid_options, async (t) => {
   const squid = await start_squid(t);
   const env = { ALL_PROXY: proxy_url(squid) };
   const tunnel = await run_program(['call', 'https://denied.test/mcp', ...kEcho], { env });
@@ -179,7 +179,7 @@ test('a server that the proxy denies', async (t) => {
   }
 });
 
-test('NO_PROXY and this machine: nothing goes by the proxy', async (t) => {
+test('NO_PROXY and this machine: nothing goes by the proxy', squid_options, async (t) => {
   const server = await start_behind(t);
   const squid = await start_squid(t);
   const env = { ALL_PROXY: proxy_url(squid) };
@@ -219,7 +219,7 @@ test('variables that cannot be used', async (t) => {
   assert_no_secret(absent);
 });
 
-test('doctor says which proxy is used, and examines the server behind it', async (t) => {
+test('doctor says which proxy is used, and examines the server behind it', squid_options, async (t) => {
   const pair = make_certificate(t, 'DNS:mcp.test');
   const squid = await start_squid(t, { user: kUser });
   const env = { ALL_PROXY: proxy_url(squid, kUser), SSL_CERT_FILE: pair.certificate };

@@ -2,12 +2,13 @@
 // authorization server.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run_program } from '../lib/server.mjs';
+import { clean_environment, program, run_program, temporary_folder, until } from '../lib/server.mjs';
+import { Terminal } from '../lib/terminal.mjs';
 
 // A server at `url` that wants tokens, and keeps what it was asked in `asked`.
 async function start_server(t, { scope } = {}) {
@@ -89,11 +90,7 @@ async function start_server(t, { scope } = {}) {
   return { url: `${origin}/mcp`, asked };
 }
 
-function token_file(t) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-login-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return path.join(folder, 'tokens.json');
-}
+const token_file = (t) => path.join(temporary_folder(t), 'tokens.json');
 
 test('a login with another device is used by other commands, and ended by a logout', async (t) => {
   const { url, asked } = await start_server(t);
@@ -113,6 +110,29 @@ test('a login with another device is used by other commands, and ended by a logo
   assert.match(asked.find((one) => one.path === '/revoke').body, /^token=r&/);
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).tokens, []);
   assert.equal((await run_program(['tools', url], { env })).code, 3);
+});
+
+test('a secret in the URL is not said again', async (t) => {
+  const { url } = await start_server(t);
+  const open = http.createServer((_, response) => response.end());
+  await new Promise((listening) => open.listen(0, '127.0.0.1', listening));
+  t.after(() => open.close());
+  const env = { SLUICE_TOKEN_FILE: token_file(t) };
+  const device = ['--grant', 'device-code'];
+  const secret = '?token=s3cret';
+  for (const words of [
+    ['login', `${url}${secret}`, ...device],
+    ['login', `${url}${secret}`, '--json', ...device],
+    ['login', `http://127.0.0.1:${open.address().port}/${secret}`],
+    ['login', 'me:s3cret@127.0.0.1/mcp'],
+    ['logout', `${url}${secret}`],
+    ['logout', `${url}${secret}`, '--json'],
+    ['logout', 'me:s3cret@127.0.0.1/mcp'],
+  ]) {
+    const { stdout, stderr } = await run_program(words, { env });
+    assert.match(stdout + stderr, /\*\*\*/, words.join(' '));
+    assert.doesNotMatch(stdout + stderr, /s3cret/, words.join(' '));
+  }
 });
 
 test('the login of a machine is used by other commands', async (t) => {
@@ -148,4 +168,77 @@ test('what a server wants is quoted for the shell in what the user is told to ru
   const tools = await run_program(['tools', url], { env });
   assert.equal(tools.code, 3);
   assert.ok(tools.stderr.includes(`\`sluice login ${url} --scope '$(id) \`id\`'\``), tools.stderr);
+});
+
+// A desktop whose browser notes what it is asked to open, one argument a line. `opened` has that.
+function desktop_of(t) {
+  const folder = temporary_folder(t);
+  const notes = path.join(folder, 'notes');
+  const browser = `#!/bin/sh\nprintf '%s\\n' "$@" >'${notes}.new' && mv '${notes}.new' '${notes}'\n`;
+  writeFileSync(path.join(folder, 'xdg-open'), browser, { mode: 0o755 });
+  return {
+    env: { DISPLAY: ':0', WAYLAND_DISPLAY: '', PATH: `${folder}:${process.env.PATH}` },
+    opened: () => existsSync(notes) && readFileSync(notes, 'utf8'),
+  };
+}
+
+const shown_url = (text) => / open\s+(http\S+)\s/.exec(text)?.[1];
+
+// What a browser does at the end of a login: it brings the code to the command that waits for it.
+async function finish_login(url) {
+  const asked = new URL(url).searchParams;
+  const back = new URL(asked.get('redirect_uri'));
+  back.search = new URLSearchParams({ code: 'c', state: asked.get('state') });
+  assert.equal((await fetch(back)).status, 200);
+}
+
+test('login opens a browser on a desktop', async (t) => {
+  const { url } = await start_server(t);
+  for (const display of ['DISPLAY', 'WAYLAND_DISPLAY']) {
+    const { env, opened } = desktop_of(t);
+    Object.assign(env, { DISPLAY: '', [display]: 'yes', SLUICE_TOKEN_FILE: token_file(t) });
+    const terminal = new Terminal(t, [program, 'login', url], { env });
+    await until(opened, 'the browser is asked');
+    await terminal.until(shown_url, 'it shows the URL too');
+    assert.match(terminal.seen, /A browser should open/);
+    assert.equal(opened(), `${shown_url(terminal.seen)}\n`);
+    await finish_login(opened().trim());
+    assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  }
+});
+
+test('login only prints the URL with --no-browser, without a desktop and away from a terminal', async (t) => {
+  const { url } = await start_server(t);
+  const { env, opened } = desktop_of(t);
+  env.SLUICE_TOKEN_FILE = token_file(t);
+  const on_terminal = async (words, more) => {
+    const terminal = new Terminal(t, [program, 'login', url, ...words], { env: { ...env, ...more } });
+    await finish_login(shown_url(await terminal.until(shown_url, 'it shows the URL')));
+    assert.equal(await terminal.exit_code(), 0, terminal.seen);
+    return terminal.seen;
+  };
+  const piped = async () => {
+    const child = spawn(program, ['login', url], {
+      env: clean_environment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    let seen = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      seen += text;
+    });
+    await finish_login(await until(() => shown_url(seen), 'it shows the URL'));
+    await until(() => child.exitCode !== null, 'it ends');
+    assert.equal(child.exitCode, 0, seen);
+    return seen;
+  };
+  for (const seen of [
+    await on_terminal(['--no-browser']),
+    await on_terminal([], { DISPLAY: '' }),
+    await piped(),
+  ]) {
+    assert.match(seen, /To log in, open\s+http/);
+    assert.doesNotMatch(seen, /browser should open/);
+  }
+  assert.equal(opened(), false);
 });

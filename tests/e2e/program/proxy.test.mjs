@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { block_at } from '../lib/documentation.mjs';
 import {
+  children_of,
   clean_environment,
   everything,
   program,
@@ -26,13 +27,6 @@ async function said(words, options) {
   assert.equal(outcome.code, 0, outcome.stderr);
   return outcome.stdout;
 }
-
-// The pids of the children of a process.
-const children_of = ({ pid }) =>
-  readdirSync(`/proc/${pid}/task`)
-    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' '))
-    .filter(Boolean)
-    .map(Number);
 
 test('over every transport in front, in both eras', async (t) => {
   const server = await start_everything(t);

@@ -5,52 +5,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
 import { run_program, start_server, until } from '../lib/server.mjs';
 import * as wire from '../lib/wire.mjs';
-
-const kModels = [{ id: 'small', object: 'model', owned_by: 'llamacpp', meta: { n_ctx: 4096 } }];
-const delta = (members, finish_reason = null) => ({
-  choices: [{ index: 0, delta: members, finish_reason }],
-});
-const words = (...texts) => texts.map((content) => delta({ content }));
-const kStop = [
-  delta({}, 'stop'),
-  { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3 } },
-];
-
-// `answer(body, reply)` writes the reply to a request; `send` of the reply writes events.
-async function start_api(t, answer, { models = kModels, key } = {}) {
-  const api = { asked: [], gone: 0 };
-  const server = createServer(async (request, reply) => {
-    if (key !== undefined && request.headers.authorization !== `Bearer ${key}`) {
-      reply.writeHead(401, { 'Content-Type': 'application/json' });
-      return reply.end(JSON.stringify({ error: { message: 'Incorrect API key provided' } }));
-    }
-    if (request.url === '/v1/models') return reply.end(JSON.stringify({ data: models }));
-    assert.equal(request.url, '/v1/chat/completions');
-    let body = '';
-    for await (const part of request.setEncoding('utf8')) body += part;
-    api.asked.push(JSON.parse(body));
-    reply.once('close', () => {
-      if (!reply.writableFinished) ++api.gone;
-    });
-    reply.send = (...events) => {
-      if (!reply.headersSent) reply.writeHead(200, { 'Content-Type': 'text/event-stream' });
-      for (const event of events) reply.write(`data: ${JSON.stringify(event)}\n\n`);
-    };
-    reply.done = (...events) => {
-      reply.send(...events);
-      reply.end('data: [DONE]\n\n');
-    };
-    await answer(JSON.parse(body), reply);
-  });
-  t.after(() => server.close());
-  t.after(() => server.closeAllConnections());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  api.url = `http://127.0.0.1:${server.address().port}/v1`;
-  return api;
-}
 
 test('chat prints the answer of a remote model', async (t) => {
   const api = await start_api(t, (_, reply) => reply.done(...words('Grüß ', 'dich'), ...kStop));
@@ -179,6 +137,109 @@ test('mistakes name what to do', async (t) => {
   assert.equal(in_clear.code, 2);
   assert.match(in_clear.stderr, /a key is sent only over https/);
   assert.doesNotMatch(in_clear.stderr, /secret-1/);
+  const query = '?key=secret-2';
+  const keyed = await start_api(t, () => {}, { models: [{ id: 'a' }, { id: 'b' }], query });
+  for (const url of ['https://me:secret-2@host.invalid/v1', `${keyed.url}${query}`]) {
+    const { code, stderr, stdout } = await run_program(['chat', '--model', url, 'Hello']);
+    assert.equal(code, 2);
+    assert.doesNotMatch(stderr + stdout, /secret-2/);
+  }
+});
+
+test('a key that is refused later on ends with 3, and what to set is said', async (t) => {
+  const api = await start_api(t, (_, reply) => {
+    reply.writeHead(401, { 'Content-Type': 'application/json' });
+    reply.end(JSON.stringify({ error: { message: 'Incorrect API key provided' } }));
+  });
+  for (const via of ['poll', 'sse', 'ws', 'mcp']) {
+    const { code, stderr } = await run_program(['chat', '--via', via, '--model', api.url, 'Hello']);
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /HTTP 401: Incorrect API key provided \(set SLUICE_MODEL_KEY, /);
+    assert.doesNotMatch(stderr, /--key/);
+  }
+  const json = await run_program(['chat', '--json', '--model', api.url, 'Hello']);
+  assert.equal(json.code, 3);
+  assert.match(JSON.parse(json.stdout).error.message, /HTTP 401/);
+  const wrong = await start_api(t, () => {}, { key: 'secret-4' });
+  const env = { SLUICE_MODEL_KEY: 'secret-5' };
+  const refused = await run_program(['chat', '--model', wrong.url, 'Hello'], { env });
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, /It refuses the key in SLUICE_MODEL_KEY/);
+});
+
+test('what the server repeats of the key is masked', async (t) => {
+  const env = { SLUICE_MODEL_KEY: 'secret-3' };
+  const refuse = (reply) => {
+    reply.writeHead(401, { 'Content-Type': 'application/json' });
+    reply.end(JSON.stringify({ error: { message: 'Not the key secret-3 again' } }));
+  };
+  const api = await start_api(t, (_, reply) => refuse(reply));
+  const refused = await run_program(['chat', '--model', api.url, 'Hello'], { env });
+  assert.match(refused.stderr + refused.stdout, /Not the key \*\*\* again/);
+  const broken = await start_api(t, (_, reply) =>
+    reply.done({ error: { message: 'secret-3 is wrong' } }),
+  );
+  const failed = await run_program(['chat', '--model', broken.url, 'Hello'], { env });
+  assert.match(failed.stderr + failed.stdout, /\*\*\* is wrong/);
+  for (const { stderr, stdout } of [refused, failed]) assert.doesNotMatch(stderr + stdout, /secret-3/);
+});
+
+test('an answer that is too long for the result of generate ends', async (t) => {
+  const api = await start_api(t, (_, reply) => {
+    const piece = words('x'.repeat(100_000));
+    const go_on = () => {
+      if (reply.destroyed) return;
+      reply.send(...piece);
+      setTimeout(go_on, 1);
+    };
+    go_on();
+  });
+  const server = await start_server(t, ['--engine', 'llama', '--model', api.url]);
+  const words_ = ['call', server.mcp_url, 'generate', 'prompt=Hello', 'max_tokens=5'];
+  const { code, stderr } = await run_program(words_);
+  assert.equal(code, 1);
+  assert.match(stderr, /too long for a tool's result/);
+  await until(() => api.gone === 1, 'the request to the model ends');
+});
+
+test('a long call of a tool reaches chat over event streams', async (t) => {
+  const text = 'y'.repeat(3 << 20);
+  const call = { index: 0, id: 'a', function: { name: 'add', arguments: JSON.stringify({ text }) } };
+  const api = await start_api(t, (_, reply) =>
+    reply.done(delta({ tool_calls: [call] }), delta({}, 'tool_calls')),
+  );
+  const words_ = ['chat', '--json', '--model', api.url, 'Hello'];
+  const { code, stdout, stderr } = await run_program(words_);
+  assert.equal(code, 0, stderr.slice(0, 500));
+  assert.ok(stdout.includes(text));
+});
+
+test('serve says which model it has without the key in its URL', async (t) => {
+  const api = await start_api(t, () => {}, { query: '?api_key=secret-4' });
+  const server = await start_server(t, ['--engine', 'llama', '--model', `${api.url}?api_key=secret-4`]);
+  await until(() => /^model .*\/v1\?api_key=\*\*\*$/m.test(server.output), 'the model is named');
+  assert.doesNotMatch(server.output, /secret-4/);
+});
+
+test('a query of the URL stays behind its path', async (t) => {
+  const api = await start_api(t, (_, reply) => reply.done(...words('Yes'), ...kStop), { query: '?v=1' });
+  const { code } = await run_program(['chat', '--model', `${api.url}?v=1`, 'Hello']);
+  assert.equal(code, 0);
+});
+
+test('a server that drips the list of its models is given up', async (t) => {
+  const server = createServer((_, reply) => {
+    reply.write('{');
+    const timer = setInterval(() => reply.write(' '), 500);
+    reply.once('close', () => clearInterval(timer));
+  });
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${server.address().port}/v1`;
+  const { code, stderr } = await run_program(['chat', '--model', url, 'Hello']);
+  assert.equal(code, 4);
+  assert.match(stderr, /takes too long to list its models/);
 });
 
 test('the doctor examines a remote model', async (t) => {

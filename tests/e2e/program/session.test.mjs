@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { clean_environment, everything, program, run_program, until } from '../l
 const kAnswers = `
 let count = 0;
 const text = (said) => ({ content: [{ type: 'text', text: String(said) }] });
-const tools = ['next', 'whoami', 'fail'].map((name) => ({ name, inputSchema: { type: 'object' } }));
+const tools = ['next', 'whoami', 'fail', 'hang'].map((name) => ({ name, inputSchema: { type: 'object' } }));
 export function result_of({ method, params }) {
   if (method === 'initialize') {
     const { protocolVersion } = params;
@@ -34,6 +34,7 @@ import { result_of } from './answers.mjs';
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line);
   if (message.id === undefined) return;
+  if (message.params?.name === 'hang') return;
   const result = result_of(message);
   const error = { code: -32601, message: 'Method not found' };
   const { id } = message;
@@ -111,6 +112,61 @@ test('a server of either era has one connection, whatever the clients speak', as
     assert.equal(children.filter(Boolean).join(' ').split(' ').length, 1);
     await said('session', 'stop', '@all');
   }
+});
+
+test('the next session of a name is not harmed by one whose files were removed', async (t) => {
+  const { folder, said, sessions, command } = place_of(t);
+  await said('session', 'start', '--idle', '1', ...command);
+  const [{ pid }] = await sessions();
+  rmSync(path.join(folder, 'sluice'), { recursive: true });
+  await said('session', 'start', ...command);
+  await until(() => !is_running(pid), 'the first session ends');
+  assert.equal(await said('call', '@counter', 'next'), '1\n');
+});
+
+test('a folder of sessions within one that others may write to is refused', async (t) => {
+  const { folder, run, said, command } = place_of(t);
+  await said('session', 'start', ...command);
+  await said('session', 'stop', '--all');
+  chmodSync(path.join(folder, 'sluice'), 0o777);
+  const { code, stderr } = await run('session', 'start', ...command);
+  chmodSync(path.join(folder, 'sluice'), 0o700);
+  assert.equal(code, 1);
+  assert.match(stderr, /sluice: others may write to it/);
+});
+
+test('a long refusal of the server is told, in part', async (t) => {
+  const { folder, run } = place_of(t);
+  const refuses = path.join(folder, 'refuses.mjs');
+  writeFileSync(
+    refuses,
+    `process.stdin.once('data', () => {
+      const error = { code: -32602, message: 'No! '.repeat(50_000) };
+      console.log(JSON.stringify({ jsonrpc: '2.0', id: 1, error }));
+    });`,
+  );
+  const words = ['session', 'start', '--revision', '2025-11-25', '--', process.execPath, refuses];
+  const { code, stderr } = await run(...words);
+  assert.equal(code, 1);
+  assert.match(stderr, /No! No! /);
+});
+
+test('the timeout of a configuration file counts in a session', async (t) => {
+  const { folder, run, said, command } = place_of(t);
+  const [, program_, ...arguments_] = command;
+  const slow = { command: program_, args: arguments_, timeout: 500 };
+  writeFileSync(path.join(folder, '.mcp.json'), JSON.stringify({ mcpServers: { slow } }));
+  await said('session', 'start', 'slow');
+  const { code, stderr } = await run('call', '@slow', 'hang');
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /silent too long/);
+});
+
+test('doctor names the server of a session instead of examining the session', async (t) => {
+  const { run } = place_of(t);
+  const { code, stderr } = await run('doctor', '@counter');
+  assert.equal(code, 2);
+  assert.match(stderr, /name its server/);
 });
 
 test('calls in parallel', async (t) => {
@@ -247,7 +303,8 @@ test('a server that dies is started anew by the next call', async (t) => {
   await said('session', 'start', ...command);
   const server = Number(await said('call', '@counter', 'whoami'));
   process.kill(server, 'SIGKILL');
-  await until(() => !is_running(server), 'the server is dead');
+  // A call before the session knows of it is sent to the dead server, and fails.
+  await until(() => !existsSync(`/proc/${server}`), 'the session knows that the server is dead');
   assert.equal(await said('call', '@counter', 'next'), '1\n');
 });
 
@@ -290,6 +347,36 @@ test('Ctrl-C while a server is connected ends the session', async (t) => {
   assert.deepEqual(await sessions(), []);
 });
 
+test('Ctrl-C gives the name back at once, however long the server takes to end', async (t) => {
+  const { folder, env, run, said, sessions, command } = place_of(t);
+  const stubborn =
+    'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); console.error("up")';
+  const words = ['session', 'start', '--name', 'one'];
+  const child = spawn(program, [...words, '--', process.execPath, '-e', stubborn], {
+    cwd: folder,
+    env: clean_environment(env),
+    stdio: 'ignore',
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const log = path.join(folder, 'sluice/sessions/one.log');
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('up'), 'it has begun');
+  const [{ pid }] = await sessions();
+  const ended = once(child, 'exit');
+  child.kill('SIGINT');
+  assert.deepEqual(await ended, [130, null]);
+  const next = await run(...words, ...command);
+  assert.equal(next.code, 0, next.stderr);
+  await until(() => !is_running(pid), 'the first one ends');
+  assert.equal(await said('call', '@one', 'next'), '1\n');
+});
+
+test('start prints the session as JSON, as list has it', async (t) => {
+  const { said, sessions, command } = place_of(t);
+  const started = JSON.parse(await said('session', 'start', '--json', ...command));
+  assert.deepEqual([started], await sessions());
+  assert.equal(started.name, 'counter');
+});
+
 test('wrong words end with 2 and say what to give', async (t) => {
   const { run } = place_of(t);
   for (const [words, message] of [
@@ -297,7 +384,13 @@ test('wrong words end with 2 and say what to give', async (t) => {
     [['strat'], /did you mean start\?/],
     [['start', 'unix:/a', 'unix:/b'], /no use for "unix:\/b"/],
     [['list', 'x'], /no use for "x"/],
-    [['list', '--', 'x'], /only start takes a command/],
+    [['list', '--', 'x'], /list does not take -- COMMAND/],
+    [['list', '--all', '--idle', '5'], /list does not take --idle, --all;/],
+    [['start', '--all', 'unix:/a'], /start does not take --all/],
+    [
+      ['stop', 'x', '--json', '--name', 'y', '-H', 'A: b', '--revision', '2025-11-25'],
+      /stop does not take --name, --header, --revision, --json/,
+    ],
     [['stop'], /the name of a session, or --all/],
     [['stop', 'x', '--all'], /the name of a session, or --all/],
     [['stop', 'x'], /there is no session x/],

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/doctor/server/examination.hpp"
+#include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 
@@ -67,7 +68,7 @@ std::optional<Verdict> check_spoken(Examination& examination) {
   const std::string what = examination.discover ? seen(*examination.discover) : "no reply";
   if (redirects) {
     return Verdict::fail(
-        what + " to " + std::string(examination.discover->header("Location")),
+        what + " to " + masked_url(examination.discover->header("Location")),
         "Use that URL, if it is the right one: clients do not take secrets along a redirect");
   }
   return Verdict::fail("no MCP server answers here: " + what + " to server/discover",
@@ -224,7 +225,7 @@ std::optional<Verdict> check_old_stream(Examination& examination) {
       !first.data.contains("://")) {
     return Verdict::ok("the endpoint arrives after " + in_milliseconds(*reply.body_after));
   }
-  return Verdict::fail("the endpoint is at another origin: " + first.data,
+  return Verdict::fail("the endpoint is at another origin: " + masked_url(first.data),
                        "Name a path, or a URL of the same origin: clients refuse others");
 }
 

@@ -179,7 +179,7 @@ class ServerDoctor {
   void examine_by_client(const Target& target) {
     if (!interrupt_) interrupt_.emplace();
     const auto began = std::chrono::steady_clock::now();
-    Result<RemoteServer> server = connect(target, {});
+    Result<Client> server = connect(target, {});
     if (!server) {
       out_.checks.push_back(
           to_check("initialize", std::string(kLifecycleClause),
@@ -188,7 +188,7 @@ class ServerDoctor {
       out_.exit_code = server.error().code;
       return;
     }
-    const Client& client = server->client;
+    const Client& client = *server;
     const Duration took = std::chrono::steady_clock::now() - began;
     out_.checks.push_back(to_check(
         "revisions", "2026-07-28, Versioning, Protocol Version Negotiation",
@@ -200,7 +200,7 @@ class ServerDoctor {
     examine_features(features, out_.checks);
   }
 
-  Features::Request request_by(RemoteServer& server) {
+  Features::Request request_by(Client& server) {
     return [this, &server](std::string_view method, json::object params) -> Result<json::object> {
       CallOptions call;
       call.timeout = left();
@@ -208,7 +208,7 @@ class ServerDoctor {
         return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
       }
       try {
-        return server.client.request(method, std::move(params), std::move(call)).result();
+        return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
         return std::unexpected(error);
       }
@@ -219,14 +219,14 @@ class ServerDoctor {
   void examine_other_era(const Target& target, const Revision& spoken) {
     if (spoken.era == Era::legacy) return;
     const std::string_view legacy = newest_revision(Era::legacy).name;
-    const Result<RemoteServer> server = connect(target, std::string(legacy));
+    const Result<Client> server = connect(target, std::string(legacy));
     out_.checks.push_back(
         to_check("legacy era", std::string(kLifecycleClause),
-                 server ? Verdict::ok("also " + std::string(server->client.revision()))
+                 server ? Verdict::ok("also " + std::string(server->revision()))
                         : Verdict::note("none: clients before 2026-07-28 cannot use the server")));
   }
 
-  Result<RemoteServer> connect(const Target& target, std::string revision) {
+  Result<Client> connect(const Target& target, std::string revision) {
     RemoteOptions options;
     options.headers = options_->headers;
     options.revision = std::move(revision);

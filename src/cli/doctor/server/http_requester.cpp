@@ -95,7 +95,7 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
         if (const auto self = weak.lock()) self->finish(interrupted());
       });
     });
-    if (on_loop_->authorizer == nullptr || is_anonymous_) return send(std::move(request));
+    if (on_loop_->authorizer == nullptr || is_anonymous_) return send(request);
     const std::string method = request.method;
     const Url url = request.url;
     on_loop_->authorizer->authorize(method, url,
@@ -103,7 +103,7 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
                                         Result<RequestAuthorization> made) mutable {
                                       if (made)
                                         add_fields(request.headers, std::move(made->headers));
-                                      self->send(std::move(request));
+                                      self->send(request);
                                     });
   }
 
@@ -112,18 +112,18 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     std::ranges::move(more, std::back_inserter(headers));
   }
 
-  void send(HttpClientRequest request) {
+  void send(const HttpClientRequest& request) {
     if (is_over_) return;
     const auto self = shared_from_this();
     call_ = on_loop_->client.send(
-        std::move(request), {.on_head = [self](const HttpReplyHead& head) { self->on_head(head); },
-                             .on_body = [self](std::string_view bytes) { self->on_body(bytes); },
-                             .on_complete =
-                                 [self] {
-                                   self->reply_.is_whole = true;
-                                   self->finish(std::move(self->reply_));
-                                 },
-                             .on_failure = [self](const Error& why) { self->on_failure(why); }});
+        request, {.on_head = [self](const HttpReplyHead& head) { self->on_head(head); },
+                  .on_body = [self](std::string_view bytes) { self->on_body(bytes); },
+                  .on_complete =
+                      [self] {
+                        self->reply_.is_whole = true;
+                        self->finish(std::move(self->reply_));
+                      },
+                  .on_failure = [self](const Error& why) { self->on_failure(why); }});
   }
   void on_head(const HttpReplyHead& head) {
     reply_.status = head.status;
@@ -194,23 +194,24 @@ Duration HttpRequester::within(Duration patience) const {
   return std::min(patience, options_.deadline - std::chrono::steady_clock::now());
 }
 
-Result<void> HttpRequester::admit() {
-  if (options_.stop.stop_requested()) return interrupted();
-  if (within(kForever) <= Duration()) {
+Result<void> HttpRequester::admit(bool is_farewell) {
+  if (!is_farewell && options_.stop.stop_requested()) return interrupted();
+  if (!is_farewell && within(kForever) <= Duration()) {
     return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
   }
-  if (++requests_ > options_.max_requests) {
+  const std::size_t kept = is_farewell ? 0 : kFarewells;
+  if (requests_ + kept >= options_.max_requests) {
     return sluice::fail(kLimitReached, "not examined: all " +
                                            std::to_string(options_.max_requests) +
                                            " requests of the examination are used");
   }
+  ++requests_;
   return {};
 }
 
 Result<Reply> HttpRequester::ask(const Ask& ask) {
-  // Sessions are ended also when there is no time left.
   const bool is_farewell = ask.method == "DELETE";
-  if (const Result<void> admitted = admit(); !admitted && !is_farewell) {
+  if (const Result<void> admitted = admit(is_farewell); !admitted) {
     return std::unexpected(admitted.error());
   }
   const Duration patience = is_farewell ? kFarewellPatience : within(ask.patience);
@@ -227,7 +228,8 @@ Result<Reply> HttpRequester::ask(const Ask& ask) {
 }
 
 Result<OauthReply> HttpRequester::fetch(const std::string& url) {
-  if (const Result<void> admitted = admit(); !admitted) return std::unexpected(admitted.error());
+  if (const Result<void> admitted = admit(false); !admitted)
+    return std::unexpected(admitted.error());
   return wait_on_loop<Result<OauthReply>>(background_->loop(), [&](const auto& done) {
     on_loop_->guarded.send({.url = url, .headers = {{"Accept", "application/json"}}}, done);
   });

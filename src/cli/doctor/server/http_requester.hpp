@@ -43,9 +43,13 @@ class HttpRequester final : public Requester {
   struct OnLoop;  // what belongs to the loop
   class Exchange;
 
-  /// Counts a request. Error: kLimitReached.
-  Result<void> admit();
+  /// Counts a request. The end of a session needs neither time nor permission, and kFarewells
+  /// requests are kept for it. Error: kLimitReached.
+  Result<void> admit(bool is_farewell);
   [[nodiscard]] Duration within(Duration patience) const;
+
+  /// One session is open at a time.
+  static constexpr std::size_t kFarewells = 1;
 
   const HttpRequesterOptions options_;
   std::size_t requests_ = 0;

@@ -2,12 +2,16 @@
 
 #include <utility>
 
+#include "core/crypto/random.hpp"
+
 namespace sluice {
 namespace {
 
 /// A parser starts from the beginning each time. It runs again only when the text has grown by this
 /// fraction of its length, so that the total work stays proportional to the text.
 constexpr std::size_t kReparseFraction = 512;
+
+constexpr std::size_t kCallIdBytes = 12;
 
 /// The part of `now` after `before`; empty if `now` does not begin with `before`.
 std::string_view grown(const std::string& before, const std::string& now) {
@@ -45,8 +49,11 @@ AnswerReader::Ending AnswerReader::finish(bool whole, std::vector<Delta>& out) {
     }
     if (!answer) return Ending::text;
     if (!whole) return answer->begins_call ? Ending::cut_call : Ending::text;
-    for (std::string& call : answer->tool_calls) {
-      out.push_back({.kind = Delta::Kind::tool_call, .text = std::move(call)});
+    for (ParsedCall& call : answer->tool_calls) {
+      CallHead head{.id = "call_" + random_id(kCallIdBytes), .name = std::move(call.name)};
+      out.push_back({.kind = Delta::Kind::tool_call,
+                     .text = std::move(call.json),
+                     .call = std::make_shared<const CallHead>(std::move(head))});
     }
     return answer->tool_calls.empty() ? Ending::text : Ending::calls;
   }

@@ -15,12 +15,17 @@
 
 namespace sluice {
 
+struct ParsedCall {
+  std::string name;
+  std::string json;  // {"name","arguments"}
+};
+
 /// A model's raw text, parsed according to its format.
 struct ParsedAnswer {
   std::string reasoning;
   std::string text;
-  std::vector<std::string> tool_calls;  // each as JSON {"name","arguments"}
-  bool begins_call = false;             // whether a text that is not whole has at least begun one
+  std::vector<ParsedCall> tool_calls;
+  bool begins_call = false;  // whether a text that is not whole has at least begun one
 };
 
 /// Parses a format that has more structure than marks around the reasoning.
@@ -33,7 +38,7 @@ class AnswerParser {
 };
 
 /// Turns the bytes of a model's tokens into deltas: it completes characters, separates reasoning
-/// from text, ends the text before a stop string, and adds tool calls at the end.
+/// from text, ends the text before a stop string, and adds tool calls at the end, with random ids.
 class AnswerReader {
  public:
   enum class Ending : std::uint8_t {

@@ -21,7 +21,7 @@ class ToyParser final : public AnswerParser {
       if (part.starts_with("R:")) answer.reasoning += part.substr(2);
       if (part.starts_with("T:")) answer.text += part.substr(2);
       if (part.starts_with("C:") && (whole || end != std::string_view::npos)) {
-        answer.tool_calls.emplace_back(part.substr(2));
+        answer.tool_calls.push_back({.name = "toy", .json = std::string(part.substr(2))});
       }
       if (part.starts_with("C:") && !whole) answer.begins_call = true;
       if (part.starts_with("X")) return std::nullopt;
@@ -68,6 +68,9 @@ TEST(AnswerReader, FollowsAParserAsItsTextGrows) {
   EXPECT_EQ(result.reasoning, "why");
   EXPECT_EQ(result.text, "hello");
   EXPECT_EQ(result.calls, (std::vector<std::string>{"{\"name\":1}", "2"}));
+  ASSERT_EQ(result.heads.size(), 2U);
+  EXPECT_EQ(result.heads[0].name, "toy");
+  EXPECT_NE(result.heads[0].id, result.heads[1].id);
   EXPECT_EQ(result.ending, AnswerReader::Ending::calls);
 }
 

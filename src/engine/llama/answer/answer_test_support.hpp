@@ -14,6 +14,7 @@ struct ReadAnswer {
   std::string text;
   std::string reasoning;
   std::vector<std::string> calls;
+  std::vector<CallHead> heads;  // of the calls
   bool stopped = false;
   AnswerReader::Ending ending = AnswerReader::Ending::text;
 };
@@ -33,7 +34,9 @@ inline ReadAnswer read_answer(AnswerReader::Options options, const std::vector<s
     EXPECT_FALSE(delta.text.empty());
     if (delta.kind == Delta::Kind::text) result.text += delta.text;
     if (delta.kind == Delta::Kind::reasoning) result.reasoning += delta.text;
-    if (delta.kind == Delta::Kind::tool_call) result.calls.push_back(delta.text);
+    if (delta.kind != Delta::Kind::tool_call) continue;
+    result.calls.push_back(delta.text);
+    if (delta.call != nullptr) result.heads.push_back(*delta.call);
   }
   return result;
 }

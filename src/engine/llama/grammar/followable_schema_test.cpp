@@ -646,6 +646,12 @@ TEST(FollowableSchema, WhateverIsTakenIsFollowed) {
   EXPECT_GT(taken, 100);
 }
 
+#ifdef SLUICE_SANITIZED
+constexpr int kDrawsOfNames = 50;  // each takes ten times as long
+#else
+constexpr int kDrawsOfNames = 300;
+#endif
+
 TEST(FollowableSchema, NamesAreNotConfused) {
   std::mt19937_64 random(1);
   std::vector<std::string> schemas;
@@ -717,7 +723,7 @@ TEST(FollowableSchema, NamesAreNotConfused) {
   for (const std::string& schema : schemas) {
     ASSERT_THAT(followed(schema), StartsWith("{")) << schema;
     Answers answers(parse_json(schema).value());
-    answers.expect_valid(random, 300);
+    answers.expect_valid(random, kDrawsOfNames);
     EXPECT_GT(answers.drawn(), 5) << schema;
     if (HasFailure()) FAIL() << schema;
   }

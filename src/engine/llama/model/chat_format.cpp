@@ -129,7 +129,7 @@ class TemplateParser final : public AnswerParser {
       text += R"(,"arguments":)";
       append_json(text, *arguments);
       text += '}';
-      answer.tool_calls.push_back(std::move(text));
+      answer.tool_calls.push_back({.name = call.name, .json = std::move(text)});
     }
     return answer;
   } catch (const std::exception&) {

@@ -32,18 +32,18 @@ void HttpChannel::cancel() {
 
 void HttpChannel::may_take_long() {
   // The head of a stream would leave before the session is named.
-  if (in_session_ != nullptr && !in_session_->id.empty()) return;
+  if (in_session_ != nullptr && in_session_->begun != nullptr) return;
   // Without a word about events, the client may parse the reply as JSON, as plain `fetch` does.
   if (stream_ == Acceptance::by_name && format_ == Format::events) exchange_->stream_if_silent();
 }
 
 void HttpChannel::reply(int http_status, std::string message) {
   if (!exchange_->is_streaming()) {
-    const std::string_view id = in_session_ == nullptr ? std::string_view() : in_session_->id;
-    const HeaderField session{"Mcp-Session-Id", id};
-    const std::size_t named = id.empty() ? 0 : 1;
+    const Session* const begun = in_session_ == nullptr ? nullptr : in_session_->begun.get();
+    const bool is_named = begun != nullptr && !begun->ended();
+    const HeaderField session{"Mcp-Session-Id", is_named ? begun->id() : std::string_view()};
     exchange_->reply_with(http_status, "application/json", std::move(message),
-                          std::span(&session, named));
+                          std::span(&session, is_named ? 1 : 0));
     return;
   }
   // The reply has been silent for so long that it became a stream.

@@ -24,8 +24,8 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// Lets the client of `session` cancel this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
 
-  /// Makes the reply name this session, which its request has begun.
-  void set_session_id(std::string id) { in_session().id = std::move(id); }
+  /// Makes the reply name this session, which its request has begun, unless it has ended by then.
+  void set_begun(std::shared_ptr<Session> session) { in_session().begun = std::move(session); }
 
   /// The caller has cancelled: no response follows (2025-11-25, Cancellation). The reply ends as an
   /// event stream without one, or without a body if the caller takes no stream.
@@ -51,7 +51,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
 
  private:
   struct InSession {
-    std::string id;  // if the reply is to name it
+    std::shared_ptr<Session> begun;  // if the reply is to name it, or null
     std::unique_ptr<Session::Call> cancellable;
   };
 

@@ -56,7 +56,7 @@ class RetainedHttpCaller final : public Caller,
                                                  const ClientDescription& client) override {
     Result<std::shared_ptr<Session>> begun =
         begin_session_of(*service_, principal_.id, revision, client);
-    if (begun && *begun != nullptr) channel_->set_session_id((*begun)->id());
+    if (begun && *begun != nullptr) channel_->set_begun(*begun);
     return begun;
   }
   [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
@@ -102,7 +102,7 @@ class HttpCaller final : public Caller {
         return std::unexpected(std::move(added.error()));
       }
     }
-    if (begun_ != nullptr) channel->set_session_id(begun_->id());
+    if (begun_ != nullptr) channel->set_begun(begun_);
     channel_ = channel;
     return channel;
   }
@@ -410,7 +410,7 @@ void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePt
     }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     const Session* const session = caller.begun();
-    if (session != nullptr && outcome.kind == Outcome::Kind::answered) {
+    if (session != nullptr && !session->ended() && outcome.kind == Outcome::Kind::answered) {
       exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});
       return;
     }

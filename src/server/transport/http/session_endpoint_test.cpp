@@ -499,6 +499,11 @@ TEST_F(SessionEndpointTest, AConnectionIsClosedAndTakenUpAgain) {
   ASSERT_TRUE(peer.expect("0\r\n\r\n"))
       << primed << " got " << peer.received << " ended " << peer.ended;
   EXPECT_THAT(peer.taken, HasSubstr("\"later\""));
+  // Nothing follows the answer.
+  peer.send(get("/mcp", session + last_event(event_id(peer.taken))));
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("data: ")));
 }
 
 }  // namespace

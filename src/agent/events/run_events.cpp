@@ -1,0 +1,150 @@
+#include "agent/events/run_events.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+bool is_piece_of_model(const AgentEvent& event) {
+  return event.type == AgentEventType::output_text_delta ||
+         event.type == AgentEventType::reasoning_text_delta ||
+         event.type == AgentEventType::function_call_arguments_delta;
+}
+
+bool is_output(const AgentEvent& event) {
+  return event.type == AgentEventType::tool_output_delta ||
+         event.type == AgentEventType::tool_progress;
+}
+
+bool is_text_output(const AgentEvent& event) {
+  return event.type == AgentEventType::tool_output_delta && event.data.empty();
+}
+
+}  // namespace
+
+bool RunEvents::push(AgentEvent event) {
+  bool goes_on = true;
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_ended_) return true;
+    was_empty = events_.empty();
+    is_ended_ = event.type == AgentEventType::run_done;
+    if (is_output(event)) {
+      const std::string owner = event.call_id;
+      goes_on = push_counted(std::move(event), owner);
+    } else if (is_piece_of_model(event)) {
+      goes_on = push_counted(std::move(event), {});
+    } else {
+      events_.push_back(std::move(event));
+    }
+    if (was_empty) arrived_.notify_one();
+  }
+  if (was_empty && woken_) woken_();
+  return goes_on;
+}
+
+bool RunEvents::push_counted(AgentEvent event, const std::string& owner) {
+  Waiting& waiting = waiting_[owner];
+  const bool is_model = owner.empty();
+  AgentEvent* const last = waiting.events.empty() ? nullptr : &*waiting.events.back();
+  if (!is_model && options_.overflow == OutputOverflow::coalesce && last != nullptr &&
+      is_text_output(event) && event.dropped == 0 && is_text_output(*last) &&
+      last->last + 1 == event.first) {
+    last->text += event.text;
+    last->last = event.last;
+    waiting.bytes += event.text.size();
+  } else {
+    waiting.bytes += event.memory();
+    events_.push_back(std::move(event));
+    waiting.events.push_back(std::prev(events_.end()));
+  }
+  if (!is_model && options_.overflow == OutputOverflow::drop_oldest) {
+    drop_oldest(waiting);
+    return true;
+  }
+  const std::size_t most = is_model ? options_.max_model_events : options_.max_call_events;
+  waiting.is_full =
+      waiting.is_full || waiting.events.size() >= most || waiting.bytes >= options_.max_call_bytes;
+  return !waiting.is_full;
+}
+
+void RunEvents::drop_oldest(Waiting& waiting) {
+  std::uint64_t dropped = 0;
+  while (waiting.events.size() > 1 && (waiting.bytes > options_.max_call_bytes ||
+                                       waiting.events.size() > options_.max_call_events)) {
+    const auto oldest = waiting.events.front();
+    dropped += oldest->dropped;
+    if (oldest->type == AgentEventType::tool_output_delta) {
+      dropped += oldest->last - oldest->first + 1;
+    }
+    waiting.bytes -= oldest->memory();
+    waiting.events.pop_front();
+    events_.erase(oldest);
+  }
+  waiting.events.front()->dropped += dropped;
+}
+
+AgentEvent RunEvents::take(std::optional<std::string>& room) {
+  AgentEvent event = std::move(events_.front());
+  events_.pop_front();
+  event.sequence_number = next_number_++;
+  const bool is_call = is_output(event);
+  if (!is_call && !is_piece_of_model(event)) return event;
+  const auto found = waiting_.find(is_call ? std::string_view(event.call_id) : std::string_view());
+  Waiting& waiting = found->second;
+  waiting.events.pop_front();
+  waiting.bytes -= event.memory();
+  const std::size_t most = is_call ? options_.max_call_events : options_.max_model_events;
+  if (waiting.is_full && waiting.events.size() <= most / 2 &&
+      waiting.bytes <= options_.max_call_bytes / 2) {
+    waiting.is_full = false;
+    room = found->first;
+  }
+  if (waiting.events.empty()) waiting_.erase(found);
+  return event;
+}
+
+std::optional<AgentEvent> RunEvents::told(std::optional<AgentEvent> event,
+                                          const std::optional<std::string>& room) {
+  if (room && told_) told_(*room);
+  return event;
+}
+
+std::optional<AgentEvent> RunEvents::poll() {
+  std::optional<std::string> room;
+  std::optional<AgentEvent> event;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!events_.empty()) event = take(room);
+  }
+  return told(std::move(event), room);
+}
+
+std::optional<AgentEvent> RunEvents::wait(Duration patience) {
+  std::optional<std::string> room;
+  std::optional<AgentEvent> event;
+  {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, std::min(patience, Duration(kForever)),
+                      [&] { return !events_.empty() || is_ended_ || is_closed_; });
+    if (!events_.empty()) event = take(room);
+  }
+  return told(std::move(event), room);
+}
+
+bool RunEvents::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return events_.empty() && (is_ended_ || is_closed_);
+}
+
+void RunEvents::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  arrived_.notify_all();
+}
+
+}  // namespace sluice

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/events/run_events.hpp"
+#include "agent/history/run_history.hpp"
+#include "agent/run/agent_run_options.hpp"
+#include "agent/run/answer.hpp"
+#include "agent/run/running_call.hpp"
+#include "agent/tools/tool_host.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// One run of an agent: a model that is asked, the tools that it calls, and what it makes of their
+/// output while they run. A state machine over an Engine and a ToolHost. Belongs to its loop, on
+/// which all functions must be called; its events may be taken on any thread. Destroying it cancels
+/// all that it has begun. Owned by shared pointers.
+///
+/// The model is asked when all calls of its last answer have ended; before, if a policy wants a
+/// reaction or an input comes, and the calls are answered with placeholders then; and again when
+/// such a call ends. The run is over when the model has answered and nothing runs any more.
+class AgentRun final : public std::enable_shared_from_this<AgentRun>,
+                       private RunningCall::Owner,
+                       private Answer::Owner {
+ public:
+  /// `engine`, `tools` and `events` outlive the run.
+  AgentRun(Executor& loop, Engine& engine, ToolHost& tools, RunEvents& events,
+           AgentRunOptions options);
+  ~AgentRun() override;
+  AgentRun(const AgentRun&) = delete;
+  AgentRun& operator=(const AgentRun&) = delete;
+
+  /// Begins. Call once.
+  void start(std::string input);
+  /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
+  /// is over or has not begun.
+  Result<std::string> inject(RunInput input);
+  /// Ends a call; the model is told. Error -32602, if none of this id runs.
+  Result<void> cancel_call(std::string_view call_id);
+  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
+  /// there are none, or it is the last answer, the run is over.
+  void cancel_turn();
+  /// Ends the run.
+  void cancel();
+  /// Lets a call go on that waits for approval. Error -32602, if none of this id does.
+  Result<void> approve(std::string_view call_id);
+  /// The same, but the call is not made. The model is told `reason`.
+  Result<void> reject(std::string_view call_id, std::string_view reason = {});
+  /// To be called when RunEvents::on_room() has told it.
+  void on_room(const std::string& call_id);
+
+  [[nodiscard]] bool is_over() const { return phase_ == Phase::over; }
+  [[nodiscard]] const RunHistory& history() const { return history_; }
+  [[nodiscard]] std::uint32_t turns() const { return turns_; }
+  [[nodiscard]] std::uint32_t reactions() const { return reactions_; }
+  [[nodiscard]] std::size_t running() const { return running_; }
+
+ private:
+  enum class Phase : std::uint8_t { created, running, closing, grace, over };
+  struct Waiting {
+    std::string id;
+    RunInput input;
+  };
+
+  // RunningCall::Owner
+  void on_output(RunningCall& call, ToolChunk chunk) override;
+  void on_progress(RunningCall& call, double progress, std::optional<double> total,
+                   std::string_view message) override;
+  void on_end(RunningCall& call, ToolEnd end) override;
+  // Answer::Owner
+  bool on_delta(const Delta& delta) override;
+  void on_complete(const Completion& completion) override;
+
+  /// Does in a later turn what is to be done.
+  void later();
+  void advance();
+  /// Gives up what has taken too long.
+  void expire(TimePoint now);
+  /// Sees to it that advance() runs when the next thing is due.
+  void arm();
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+  [[nodiscard]] bool has_input(bool that_interrupts) const;
+  /// Whether the model must be able to ask for what a call has written.
+  [[nodiscard]] bool wants_control() const;
+  /// Whether there may be another reaction.
+  [[nodiscard]] bool can_react() const { return reactions_ < options_.budget.reactions; }
+  [[nodiscard]] std::vector<RunningCall*> due_calls(bool is_idle) const;
+  /// Shows the model the ends of calls, as far as that is possible now.
+  void deliver_ends();
+  /// `is_asked`: the model is asked anyhow. Returns whether one was delivered that wants that.
+  bool deliver_inputs(bool is_asked);
+  void deliver_outputs();
+  void show_output(RunningCall& call);
+  void ask();
+  /// Says which budget is used up, if one is. A reaction is no turn.
+  [[nodiscard]] std::string_view exhausted_budget(bool is_reaction) const;
+  [[nodiscard]] bool is_time_over() const;
+  /// Tells of the calls whose output the answer has been shown.
+  void write_reaction(AgentEventType type);
+  void end_reaction();
+  void break_off();
+  /// The id that the call has in the run.
+  std::string call_id_of(const Delta& delta);
+
+  void take_calls(std::vector<ChatToolCall> asked);
+  void take_call(const ChatToolCall& asked);
+  void answer_call(const std::string& call_id, std::string_view text);
+  [[nodiscard]] std::string status_of(std::string_view call_id) const;
+  [[nodiscard]] const RunningCall* duplicate_of(std::string_view tool,
+                                                const json::object& arguments) const;
+  void start_waiting();
+  void end_call(RunningCall& call, ToolEnd end);
+  void cancel_calls(std::string_view why);
+
+  void finish(std::string_view status, std::string_view reason);
+  void end(std::string_view status, std::string_view reason);
+  void write(AgentEventType type, std::string call_id, json::object data = {});
+
+  Executor* loop_;
+  Engine* engine_;
+  ToolHost* tools_;
+  RunEvents* events_;
+  AgentRunOptions options_;
+  RunHistory history_;
+  std::string offered_;  // the tools, as JSON
+  std::string model_;
+  Phase phase_ = Phase::created;
+  std::unique_ptr<Answer> answer_;     // that is being given
+  std::vector<std::string> reacting_;  // the calls whose output it is shown
+  /// By id; those that have ended until the model has been shown it.
+  std::map<std::string, std::shared_ptr<RunningCall>, std::less<>> calls_;
+  std::deque<std::string> order_;           // of calls that wait for their turn to run
+  std::set<std::string, std::less<>> ids_;  // of all calls of the run
+  std::size_t running_ = 0;
+  std::deque<Waiting> inputs_;
+  bool has_news_ = false;   // something that the model has not answered
+  std::string last_text_;   // of the last answer that had one
+  std::string end_status_;  // while in grace
+  std::string end_reason_;
+  Usage usage_;
+  std::uint32_t turns_ = 0;
+  std::uint32_t reactions_ = 0;
+  std::uint32_t responses_ = 0;
+  std::uint64_t last_input_ = 0;
+  std::uint64_t last_call_ = 0;
+  TimePoint began_at_{};
+  std::optional<TimePoint> grace_until_;
+  bool time_is_up_ = false;  // and what ran was ended
+  bool drops_news_ = false;  // the turn was cancelled
+  bool was_cut_ = false;     // the last answer, by its length
+  bool is_scheduled_ = false;
+  Executor::TimerId timer_ = 0;
+  std::optional<TimePoint> timer_at_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,242 @@
+// What an AgentRun does with the calls of its model.
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/run/agent_run.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+
+void AgentRun::take_calls(std::vector<ChatToolCall> asked) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (i < options_.max_calls_of_answer) {
+      take_call(asked[i]);
+    } else {
+      answer_call(asked[i].id, "The call was not made: at most " +
+                                   std::to_string(options_.max_calls_of_answer) +
+                                   " calls fit in one answer");
+    }
+  }
+}
+
+void AgentRun::answer_call(const std::string& call_id, std::string_view text) {
+  history_.set_result(call_id, text);
+  has_news_ = true;
+}
+
+void AgentRun::take_call(const ChatToolCall& asked) {
+  const auto parsed = parse_json(asked.arguments.empty() ? "{}" : asked.arguments);
+  if (!parsed || !parsed->is_object()) {
+    return answer_call(asked.id, "The call was not made: its arguments are no JSON object");
+  }
+  json::object arguments = parsed->get_object();
+  if (options_.offers_call_tools && asked.name == "tool_status") {
+    return answer_call(asked.id, status_of(text_at(arguments, "call_id")));
+  }
+  if (options_.offers_call_tools && asked.name == "tool_cancel") {
+    const std::string id(text_at(arguments, "call_id"));
+    const Result<void> cancelled = cancel_call(id);
+    return answer_call(asked.id, cancelled ? id + " is cancelled" : cancelled.error().message);
+  }
+  const auto& tools = tools_->tools();
+  const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
+  if (tool == tools.end()) {
+    return answer_call(asked.id, "The call was not made: there is no tool " + asked.name);
+  }
+  if (options_.guardrails.arguments) {
+    auto checked = options_.guardrails.arguments(*tool, std::move(arguments));
+    if (!checked) {
+      return answer_call(asked.id, "The call was not made: " + checked.error().message);
+    }
+    arguments = *std::move(checked);
+  }
+  if (const RunningCall* const same = duplicate_of(asked.name, arguments)) {
+    return answer_call(asked.id, "The call was not made: the same call is running as " +
+                                     same->asked.id + "; its result will follow");
+  }
+  const auto own = options_.policies.find(asked.name);
+  auto call = std::make_shared<RunningCall>(
+      static_cast<RunningCall::Owner&>(*this), asked, *tool, arguments,
+      own != options_.policies.end() ? own->second : options_.policy);
+  calls_.emplace(asked.id, call);
+  const std::string why = options_.approval ? options_.approval(*tool, arguments) : std::string();
+  if (why.empty()) {
+    order_.push_back(asked.id);
+    return;
+  }
+  call->state = RunningCall::State::unapproved;
+  write(AgentEventType::approval_required, asked.id,
+        {{"tool", asked.name}, {"arguments", std::move(arguments)}, {"reason", why}});
+}
+
+const RunningCall* AgentRun::duplicate_of(std::string_view tool,
+                                          const json::object& arguments) const {
+  if (options_.allows_duplicates) return nullptr;
+  for (const auto& [id, call] : calls_) {
+    if (call->state != RunningCall::State::ended && call->asked.name == tool &&
+        call->arguments == arguments) {
+      return call.get();
+    }
+  }
+  return nullptr;
+}
+
+std::string AgentRun::status_of(std::string_view call_id) const {
+  json::array all;
+  for (const auto& [id, call] : calls_) {
+    if (call->state == RunningCall::State::ended || (!call_id.empty() && id != call_id)) continue;
+    json::object one{{"call_id", id}, {"tool", call->asked.name}};
+    one["status"] = call->state == RunningCall::State::running      ? "running"
+                    : call->state == RunningCall::State::unapproved ? "waits for approval"
+                                                                    : "waits for its turn";
+    if (call->chunks > 0) {
+      one["so_far"] = as_tool_data(call->tail);
+      one["seq"] = "0.." + std::to_string(call->chunks - 1);
+    }
+    all.emplace_back(std::move(one));
+  }
+  if (!all.empty()) return to_json(json::object{{"calls", std::move(all)}});
+  return call_id.empty() ? "No call is running" : "No call " + std::string(call_id) + " is running";
+}
+
+void AgentRun::start_waiting() {
+  std::deque<std::string> left;
+  while (!order_.empty()) {
+    const std::string id = std::move(order_.front());
+    order_.pop_front();
+    const auto found = calls_.find(id);
+    if (found == calls_.end() || found->second->state != RunningCall::State::waiting) continue;
+    const auto call = found->second;
+    const auto of_server =
+        static_cast<std::size_t>(std::ranges::count_if(calls_, [&](const auto& each) {
+          return each.second->state == RunningCall::State::running &&
+                 each.second->tool->server == call->tool->server;
+        }));
+    if (running_ >= options_.max_running || of_server >= options_.max_running_of_server) {
+      left.push_back(id);
+      continue;
+    }
+    call->state = RunningCall::State::running;
+    call->started_at = call->heard_at = loop_->clock().now();
+    ++running_;
+    write(AgentEventType::tool_output_started, id,
+          {{"tool", call->asked.name}, {"arguments", call->arguments}});
+    call->running = tools_->start(*call->tool, call->arguments, call);
+  }
+  order_ = std::move(left);
+}
+
+void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
+  if (phase_ == Phase::over) return;
+  const TimePoint now = loop_->clock().now();
+  const std::uint64_t number = call.chunks++;
+  const bool is_running = call.state == RunningCall::State::running;
+  call.heard_at = now;
+  if (is_running && options_.detaches) {
+    std::string shown = chunk.content.empty() ? chunk.text : to_json(chunk.content);
+    if (options_.guardrails.chunk) {
+      auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
+      shown = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
+    }
+    call.add_unseen(shown, number, options_.history.max_update);
+    call.trigger.on_chunk(shown, now);
+    if (call.trigger.policy().when != ReactionPolicy::When::pass_through) later();
+  }
+  AgentEvent event{.type = AgentEventType::tool_output_delta,
+                   .turn = responses_,
+                   .call_id = call.asked.id,
+                   .text = std::move(chunk.text),
+                   .first = number,
+                   .last = number,
+                   .dropped = chunk.dropped};
+  if (!chunk.content.empty()) event.data["content"] = std::move(chunk.content);
+  const bool goes_on = events_->push(std::move(event));
+  if (goes_on || call.is_paused || call.running == nullptr) return;
+  call.is_paused = true;
+  call.running->pause(true);
+}
+
+void AgentRun::on_progress(RunningCall& call, double progress, std::optional<double> total,
+                           std::string_view message) {
+  if (phase_ == Phase::over || call.state != RunningCall::State::running) return;
+  call.heard_at = loop_->clock().now();
+  json::object data{{"progress", progress}};
+  if (total) data["total"] = *total;
+  if (!message.empty()) data["message"] = message;
+  const bool goes_on = events_->push({.type = AgentEventType::tool_progress,
+                                      .turn = responses_,
+                                      .call_id = call.asked.id,
+                                      .data = std::move(data)});
+  if (goes_on || call.is_paused || call.running == nullptr) return;
+  call.is_paused = true;
+  call.running->pause(true);
+}
+
+void AgentRun::on_end(RunningCall& call, ToolEnd end) {
+  if (call.state != RunningCall::State::running) return;
+  if (options_.guardrails.result) {
+    auto checked = options_.guardrails.result(*call.tool, std::move(end.text));
+    end.text = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
+  }
+  end_call(call, std::move(end));
+}
+
+void AgentRun::end_call(RunningCall& call, ToolEnd end) {
+  const std::string& id = call.asked.id;
+  if (call.state == RunningCall::State::running) {
+    --running_;
+  }
+  call.state = RunningCall::State::ended;
+  call.running.reset();
+  events_->push({.type = AgentEventType::tool_output_done,
+                 .turn = responses_,
+                 .call_id = id,
+                 .text = end.text,
+                 .data = {{"status", to_string(end.status)}, {"result", end.result}}});
+  call.end = std::move(end);
+  later();
+}
+
+void AgentRun::cancel_calls(std::string_view why) {
+  for (const auto& [id, call] : calls_) {
+    if (call->state == RunningCall::State::ended) continue;
+    end_call(*call, {.status = ToolEnd::Status::cancelled, .text = std::string(why)});
+  }
+  order_.clear();
+}
+
+Result<void> AgentRun::cancel_call(std::string_view call_id) {
+  const auto found = calls_.find(call_id);
+  if (found == calls_.end() || found->second->state == RunningCall::State::ended) {
+    return fail(-32602, "No call " + std::string(call_id) + " is running");
+  }
+  end_call(*found->second,
+           {.status = ToolEnd::Status::cancelled, .text = "The call was cancelled"});
+  return {};
+}
+
+Result<void> AgentRun::approve(std::string_view call_id) {
+  if (phase_ != Phase::running) return fail(-32602, "The run begins no more calls");
+  const auto found = calls_.find(call_id);
+  if (found == calls_.end() || found->second->state != RunningCall::State::unapproved) {
+    return fail(-32602, "No call " + std::string(call_id) + " waits for approval");
+  }
+  found->second->state = RunningCall::State::waiting;
+  order_.push_back(found->first);
+  later();
+  return {};
+}
+
+Result<void> AgentRun::reject(std::string_view call_id, std::string_view reason) {
+  const auto found = calls_.find(call_id);
+  if (found == calls_.end() || found->second->state != RunningCall::State::unapproved) {
+    return fail(-32602, "No call " + std::string(call_id) + " waits for approval");
+  }
+  std::string text = "The user rejected this call";
+  if (!reason.empty()) text += ": " + std::string(reason);
+  end_call(*found->second, {.status = ToolEnd::Status::rejected, .text = std::move(text)});
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,201 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/events/run_events.hpp"
+#include "agent/run/agent_run.hpp"
+#include "core/manual_executor.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// A model that says what a test lets it say.
+class FakeModel final : public Engine {
+ public:
+  struct Asked {
+    GenerationRequest request;
+    std::shared_ptr<GenerationSink> sink;  // null once it has been completed
+    bool is_cancelled = false;
+    bool is_full = false;
+    int resumed = 0;
+  };
+
+  Result<std::unique_ptr<Generation>> start(GenerationRequest request,
+                                            std::shared_ptr<GenerationSink> sink,
+                                            Executor& home) override {
+    if (refuses) return fail(kBusy, "too many requests");
+    auto one = std::make_shared<Asked>();
+    one->request = std::move(request);
+    one->sink = std::move(sink);
+    asked.push_back(one);
+    if (on_asked) on_asked(*one);
+    return std::make_unique<Handle>(one, home);
+  }
+  [[nodiscard]] EngineInfo info() const override { return {.engine = "fake", .model = "fake"}; }
+  [[nodiscard]] EngineStats stats() const override { return {}; }
+  void shutdown() override {}
+
+  [[nodiscard]] Asked& last() { return *asked.back(); }
+  void say(std::string text) { deliver({.kind = Delta::Kind::text, .text = std::move(text)}); }
+  void think(std::string text) {
+    deliver({.kind = Delta::Kind::reasoning, .text = std::move(text)});
+  }
+  void call(std::string_view tool, json::object arguments = {}, std::string_view id = {}) {
+    const json::object one{{"name", tool}, {"arguments", arguments}};
+    const auto head = std::make_shared<CallHead>(std::string(id), std::string(tool));
+    if (last().request.stream_calls && streams_calls) {
+      const std::string text = to_json(arguments);
+      const std::size_t half = text.size() / 2;
+      deliver({.kind = Delta::Kind::tool_call_part, .text = text.substr(0, half), .call = head});
+      deliver({.kind = Delta::Kind::tool_call_part, .text = text.substr(half), .call = head});
+    }
+    deliver({.kind = Delta::Kind::tool_call, .text = to_json(one), .call = head});
+  }
+  void end(Completion::Reason reason = Completion::Reason::stop, std::uint32_t tokens = 1) {
+    Completion completion;
+    completion.reason = reason;
+    completion.usage = {.prompt_tokens = 10, .completion_tokens = tokens};
+    if (reason == Completion::Reason::error) completion.error = Error{502, "it is gone"};
+    if (const auto sink = std::exchange(last().sink, nullptr)) sink->on_complete(completion);
+  }
+
+  std::vector<std::shared_ptr<Asked>> asked;
+  std::function<void(Asked&)> on_asked;
+  bool refuses = false;
+  bool streams_calls = false;
+
+ private:
+  class Handle final : public Generation {
+   public:
+    Handle(std::shared_ptr<Asked> asked, Executor& home) : asked_(std::move(asked)), home_(&home) {}
+    ~Handle() override { cancel(); }
+    void cancel() override {
+      if (std::exchange(asked_->is_cancelled, true)) return;
+      home_->post([asked = asked_] {
+        Completion completion;
+        completion.reason = Completion::Reason::cancelled;
+        if (const auto sink = std::exchange(asked->sink, nullptr)) sink->on_complete(completion);
+      });
+    }
+    void resume() override {
+      asked_->is_full = false;
+      ++asked_->resumed;
+    }
+    [[nodiscard]] GenerationStatus status() const override { return {}; }
+
+   private:
+    std::shared_ptr<Asked> asked_;
+    Executor* home_;
+  };
+
+  void deliver(Delta delta) {
+    if (last().sink != nullptr) last().is_full = !last().sink->on_delta(std::move(delta));
+  }
+};
+
+/// Tools that do what a test lets them do.
+class FakeTools final : public ToolHost {
+ public:
+  struct Running {
+    std::string tool;
+    json::object arguments;
+    std::shared_ptr<ToolCallSink> sink;
+    bool is_dropped = false;
+    bool is_paused = false;
+  };
+
+  [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
+  std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                  std::shared_ptr<ToolCallSink> sink) override {
+    auto one = std::make_shared<Running>();
+    one->tool = tool.name;
+    one->arguments = std::move(arguments);
+    one->sink = std::move(sink);
+    started.push_back(one);
+    return std::make_unique<Handle>(one);
+  }
+
+  void write(std::size_t call, std::string text) {
+    if (!started[call]->is_dropped) started[call]->sink->on_output({.text = std::move(text)});
+  }
+  void end(std::size_t call, std::string text,
+           ToolEnd::Status status = ToolEnd::Status::completed) {
+    if (!started[call]->is_dropped) {
+      started[call]->sink->on_end({.status = status, .text = std::move(text)});
+    }
+  }
+
+  std::vector<AgentTool> offered = {{.name = "stream"}, {.name = "other", .server = "there"}};
+  std::vector<std::shared_ptr<Running>> started;
+
+ private:
+  class Handle final : public ToolCall {
+   public:
+    explicit Handle(std::shared_ptr<Running> running) : running_(std::move(running)) {}
+    ~Handle() override { running_->is_dropped = true; }
+    void pause(bool is_paused) override { running_->is_paused = is_paused; }
+
+   private:
+    std::shared_ptr<Running> running_;
+  };
+};
+
+inline AgentRunOptions reacting(ReactionPolicy::When when) {
+  AgentRunOptions options;
+  options.policy.when = when;
+  return options;
+}
+
+/// A run with both, on a loop that a test moves by hand.
+struct RunBench {
+  explicit RunBench(AgentRunOptions options = {}, RunEventsOptions queue = {})
+      : events(queue), run(std::make_shared<AgentRun>(loop, model, tools, events, [&] {
+          options.explains_updates = false;
+          return std::move(options);
+        }())) {
+    events.on_room([this](const std::string& call_id) {
+      loop.post([this, call_id] {
+        if (run != nullptr) run->on_room(call_id);
+      });
+    });
+  }
+
+  void start(std::string input = "go") {
+    run->start(std::move(input));
+    loop.run();
+  }
+  /// Takes what there is.
+  std::vector<AgentEvent> take() {
+    loop.run();
+    std::vector<AgentEvent> out;
+    while (auto event = events.poll()) out.push_back(*std::move(event));
+    loop.run();
+    return out;
+  }
+  /// The names of the events, without those of the model's answers.
+  std::vector<std::string> names() {
+    std::vector<std::string> out;
+    for (const AgentEvent& event : take()) {
+      if (const auto name = name_of(event.type); name.starts_with("sluice:")) {
+        out.emplace_back(name.substr(7));
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] const std::vector<ChatMessage>& shown() { return model.last().request.messages; }
+
+  ManualExecutor loop;
+  FakeModel model;
+  FakeTools tools;
+  RunEvents events;
+  std::shared_ptr<AgentRun> run;
+};
+
+}  // namespace sluice

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/events/response_writer.hpp"
+#include "agent/run/pass_filter.hpp"
+#include "core/executor.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// An answer that the model is giving: brings what an engine's thread says to the run's loop.
+/// Belongs to the loop. Destroying it cancels the generation.
+class Answer {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// Returns false if the model should pause until resume().
+    virtual bool on_delta(const Delta& delta) = 0;
+    /// Once, last. May destroy the answer.
+    virtual void on_complete(const Completion& completion) = 0;
+  };
+
+  Answer(Owner& owner, Executor& loop, ResponseWriter writer);
+  ~Answer();
+  Answer(const Answer&) = delete;
+  Answer& operator=(const Answer&) = delete;
+
+  /// Asks the model. An error is told like any other end, later.
+  void start(Engine& engine, GenerationRequest request);
+  void cancel();
+  /// Whether it was given up, so its end is no news.
+  [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
+  void resume();
+
+  ResponseWriter writer;
+  PassFilter filter = {};
+  std::size_t bytes = 0;  // that the model has written
+  bool is_cut = false;    // it was too long
+  std::vector<ChatToolCall> calls = {};
+  /// The ids in the run of the calls that the engine has begun.
+  std::vector<std::pair<std::shared_ptr<const CallHead>, std::string>> ids = {};
+  bool is_last = false;  // there are no tools, and nothing follows
+
+ private:
+  class Sink;
+
+  Executor* loop_;
+  std::shared_ptr<Sink> sink_;
+  std::unique_ptr<Generation> generation_;
+  bool is_cancelled_ = false;
+};
+
+}  // namespace sluice

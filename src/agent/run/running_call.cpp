@@ -1,0 +1,29 @@
+#include "agent/run/running_call.hpp"
+
+namespace sluice {
+namespace {
+
+/// Of what tool_status shows.
+constexpr std::size_t kMaxTail = 4096;
+
+/// Keeps at least the last `limit` bytes; moves them only every now and then. Returns how many are
+/// dropped.
+std::size_t keep_end(std::string& text, std::size_t limit) {
+  if (text.size() <= 2 * limit) return 0;
+  const std::size_t dropped = text.size() - limit;
+  text.erase(0, dropped);
+  return dropped;
+}
+
+}  // namespace
+
+void RunningCall::add_unseen(std::string_view text, std::uint64_t number, std::size_t limit) {
+  unseen += text;
+  cut += keep_end(unseen, limit);
+  if (!unseen_range) unseen_range = {.first = number, .last = number};
+  unseen_range->last = number;
+  tail += text;
+  keep_end(tail, kMaxTail);
+}
+
+}  // namespace sluice

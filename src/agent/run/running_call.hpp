@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/history/run_history.hpp"
+#include "agent/policy/reaction_trigger.hpp"
+#include "agent/tools/tool_host.hpp"
+#include "core/clock.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// A call that the model has made, from then until the model has been shown its end.
+class RunningCall final : public ToolCallSink {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_output(RunningCall& call, ToolChunk chunk) = 0;
+    virtual void on_progress(RunningCall& call, double progress, std::optional<double> total,
+                             std::string_view message) = 0;
+    virtual void on_end(RunningCall& call, ToolEnd end) = 0;
+  };
+  enum class State : std::uint8_t { unapproved, waiting, running, ended };
+
+  RunningCall(Owner& owner, ChatToolCall call, const AgentTool& called, json::object with,
+              ReactionPolicy policy)
+      : asked(std::move(call)),
+        tool(&called),
+        arguments(std::move(with)),
+        trigger(std::move(policy)),
+        owner_(&owner) {}
+
+  // ToolCallSink
+  void on_output(ToolChunk chunk) override {
+    if (owner_ != nullptr) owner_->on_output(*this, std::move(chunk));
+  }
+  void on_progress(double progress, std::optional<double> total,
+                   std::string_view message) override {
+    if (owner_ != nullptr) owner_->on_progress(*this, progress, total, message);
+  }
+  void on_end(ToolEnd outcome) override {
+    if (owner_ != nullptr) owner_->on_end(*this, std::move(outcome));
+  }
+  /// Nobody is told any more.
+  void leave() { owner_ = nullptr; }
+
+  /// Adds to what the model has not seen; of more than `limit` bytes only the end is kept.
+  void add_unseen(std::string_view text, std::uint64_t number, std::size_t limit);
+
+  const ChatToolCall asked;
+  const AgentTool* const tool;
+  const json::object arguments;
+  ReactionTrigger trigger;
+  State state = State::waiting;
+  std::unique_ptr<ToolCall> running = {};
+  std::optional<ToolEnd> end = {};  // which the model has not been shown
+  std::uint64_t chunks = 0;         // so far; the next one has this number
+  std::string unseen = {};          // the end of what was written and not shown
+  std::size_t cut = 0;              // bytes that are missing before it
+  std::optional<OutputRange> unseen_range = {};
+  std::string tail = {};  // the end of what was written, for tool_status
+  TimePoint started_at{};
+  TimePoint heard_at{};
+  bool is_paused = false;
+  bool is_exhausted = false;  // there are no further reactions, which was told
+
+ private:
+  Owner* owner_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,275 @@
+#include "agent/tools/client_tools.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+namespace {
+
+/// A name that the APIs of models take.
+std::string name_for_model(std::string_view name) {
+  std::string out(name.substr(0, ClientTools::kMaxName));
+  for (char& c : out) {
+    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-') c = '_';
+  }
+  return out.empty() ? "tool" : out;
+}
+
+bool hint(const json::object& annotations, std::string_view name, bool otherwise) {
+  const json::value* const value = annotations.if_contains(name);
+  return value == nullptr || !value->is_bool() ? otherwise : value->get_bool();
+}
+
+std::string text_of_block(const json::value& block) {
+  const json::object* const object = block.if_object();
+  if (object == nullptr) return {};
+  if (text_at(*object, "type") == "text") return std::string(text_at(*object, "text"));
+  if (const json::object* const resource = object_at(*object, "resource")) {
+    if (resource->contains("text")) return std::string(text_at(*resource, "text"));
+    return "[a resource: " + std::string(text_at(*resource, "uri")) + "]";
+  }
+  if (object->contains("uri")) return "[a link: " + std::string(text_at(*object, "uri")) + "]";
+  return "[" + std::string(text_at(*object, "type")) + ": " +
+         std::string(text_at(*object, "mimeType")) + "]";
+}
+
+std::string text_of_blocks(const json::array& blocks) {
+  std::string out;
+  for (const json::value& block : blocks) {
+    const std::string text = text_of_block(block);
+    if (!out.empty() && !text.empty()) out += "\n";
+    out += text;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string text_of_log_message(const json::object& params) {
+  if (const json::value* const data = params.if_contains("data")) {
+    if (data->is_string()) return std::string(data->get_string());
+    if (data->is_object()) return text_of_block(*data);
+  }
+  const json::value* const content = params.if_contains("content");
+  if (content == nullptr || !content->is_array()) return {};
+  std::string out;
+  for (const json::value& block : content->get_array()) out += text_of_block(block);
+  return out;
+}
+
+std::string text_for_model(const json::object& result) {
+  const json::value* const content = result.if_contains("content");
+  std::string out = content != nullptr && content->is_array() ? text_of_blocks(content->get_array())
+                                                              : std::string();
+  const json::value* const structured = result.if_contains("structuredContent");
+  if (out.empty() && structured != nullptr) out = to_json(*structured);
+  return out;
+}
+
+/// Which calls run at each server. Shared with what is posted.
+class ClientTools::Running {
+ public:
+  void add(const std::string& server, Call& call) { calls_[server].push_back(&call); }
+  void remove(const std::string& server, Call& call) { std::erase(calls_[server], &call); }
+  /// The only call at this server, or null.
+  [[nodiscard]] Call* only(const std::string& server) {
+    const auto& calls = calls_[server];
+    return calls.size() == 1 ? calls.front() : nullptr;
+  }
+
+ private:
+  std::map<std::string, std::vector<Call*>> calls_;  // by the label of the server
+};
+
+/// A call, which reads its events one by one. Belongs to the loop.
+class ClientTools::Call final : public ToolCall {
+ public:
+  Call(Executor& loop, std::shared_ptr<Running> running, std::string server,
+       std::shared_ptr<ToolCallSink> sink)
+      : loop_(&loop),
+        running_(std::move(running)),
+        server_(std::move(server)),
+        sink_(std::move(sink)),
+        alive_(std::make_shared<Call*>(this)) {
+    running_->add(server_, *this);
+  }
+  ~Call() override {
+    *alive_ = nullptr;
+    running_->remove(server_, *this);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void pause(bool is_paused) override {
+    is_paused_ = is_paused;
+    if (!is_paused) later();
+  }
+
+  void begin(PendingCall<ToolReply> call) {
+    call_.emplace(std::move(call));
+    later();
+  }
+  void fail_later(Error why) {
+    answer_ = std::unexpected(std::move(why));
+    later();
+  }
+  /// Log messages cannot be held up: those that come while nobody takes output are lost.
+  void take_log(std::string text) {
+    if (is_paused_) {
+      ++dropped_;
+      return;
+    }
+    sink_->on_output({.text = std::move(text), .dropped = std::exchange(dropped_, 0)});
+  }
+
+ private:
+  using Answer = std::expected<json::object, Error>;
+
+  void later() {
+    loop_->post([alive = alive_] {
+      if (*alive != nullptr) (*alive)->read();
+    });
+  }
+
+  /// Takes what there is, until nothing is, or nobody wants more.
+  void read() {
+    if (answer_) return end();
+    while (!is_paused_ && !is_waiting_ && !is_answering_) {
+      is_waiting_ = true;
+      is_reading_ = true;
+      const auto alive = alive_;
+      call_->on_next([alive](std::optional<CallEvent> event) {
+        if (*alive != nullptr) (*alive)->take(std::move(event));
+      });
+      if (*alive == nullptr) return;
+      is_reading_ = false;
+    }
+  }
+
+  void take(std::optional<CallEvent> event) {
+    is_waiting_ = false;
+    if (!event) {
+      is_answering_ = true;
+      call_->on_answer([alive = alive_](Answer answer) {
+        if (*alive == nullptr) return;
+        (*alive)->answer_ = std::move(answer);
+        (*alive)->later();
+      });
+      return;
+    }
+    const bool was_reading = is_reading_;
+    const auto alive = alive_;
+    tell(*std::move(event));
+    // Within read(), its loop goes on.
+    if (*alive != nullptr && !was_reading) read();
+  }
+
+  void tell(CallEvent event) {
+    const std::string_view status = text_at(event.params, "status");
+    if (!status.empty()) {  // of a task
+      return sink_->on_progress(event.progress, event.total,
+                                text_at(event.params, "statusMessage"));
+    }
+    if (event.message.empty() || event.total) {
+      return sink_->on_progress(event.progress, event.total, event.message);
+    }
+    sink_->on_output({.text = std::move(event.message), .dropped = event.dropped});
+  }
+
+  void end() {
+    const auto sink = sink_;
+    ToolEnd end;
+    if (!*answer_) {
+      const Error& error = answer_->error();
+      const bool is_cancelled = error.code == kCancelled;
+      // The connection broke: nobody knows whether the call was carried out.
+      const bool is_unknown = error.code == 502;
+      end.status = is_cancelled ? ToolEnd::Status::cancelled
+                   : is_unknown ? ToolEnd::Status::unknown
+                                : ToolEnd::Status::failed;
+      end.text = is_unknown ? "It is not known whether the call was carried out: " + error.message
+                            : "The tool failed: " + error.message;
+    } else {
+      end.result = std::move(**answer_);
+      end.text = text_for_model(end.result);
+      if (hint(end.result, "isError", false)) {
+        end.status = ToolEnd::Status::failed;
+        end.text = "The tool failed: " + end.text;
+      }
+    }
+    sink->on_end(std::move(end));
+  }
+
+  Executor* loop_;
+  std::shared_ptr<Running> running_;
+  std::string server_;
+  std::shared_ptr<ToolCallSink> sink_;
+  std::shared_ptr<Call*> alive_;  // what is posted looks here
+  std::optional<PendingCall<ToolReply>> call_;
+  std::optional<Answer> answer_;
+  std::uint64_t dropped_ = 0;  // log messages, since the last output
+  bool is_paused_ = false;
+  bool is_waiting_ = false;    // for an event
+  bool is_answering_ = false;  // there are no further events
+  bool is_reading_ = false;
+};
+
+ClientTools::ClientTools(Executor& loop) : loop_(&loop), running_(std::make_shared<Running>()) {}
+ClientTools::~ClientTools() = default;
+
+void ClientTools::add(std::string label, Client client, const std::vector<Listed>& listed) {
+  const auto is_taken = [&](const std::string& name) { return !names_.insert(name).second; };
+  for (const Listed& each : listed) {
+    std::string name = name_for_model(each.name);
+    if (is_taken(name)) {
+      name = name_for_model(label + "_" + each.name);
+      while (is_taken(name)) {
+        const std::string number = "_" + std::to_string(++last_number_);
+        name = name_for_model(each.name).substr(0, kMaxName - number.size()) + number;
+      }
+    }
+    const json::object* const annotations = object_at(each.definition, "annotations");
+    const json::object* const schema = object_at(each.definition, "inputSchema");
+    const json::object hints = annotations == nullptr ? json::object() : *annotations;
+    tools_.push_back({.name = std::move(name),
+                      .description = each.description,
+                      .input_schema = schema == nullptr ? json::object() : *schema,
+                      .is_read_only = hint(hints, "readOnlyHint", false),
+                      .server = label});
+    remotes_.push_back({.server = servers_.size(), .name = each.name});
+  }
+  servers_.push_back({.label = std::move(label), .client = std::move(client)});
+}
+
+void ClientTools::take_notification(const std::string& label, std::string_view method,
+                                    const json::object& params) {
+  if (method != "notifications/message") return;
+  std::string text = text_of_log_message(params);
+  if (text.empty()) return;
+  loop_->post([running = running_, label, text = std::move(text)] {
+    if (Call* const call = running->only(label)) call->take_log(text);
+  });
+}
+
+std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, json::object arguments,
+                                             std::shared_ptr<ToolCallSink> sink) {
+  const Remote& remote = remotes_[static_cast<std::size_t>(&tool - tools_.data())];
+  auto call =
+      std::make_unique<Call>(*loop_, running_, servers_[remote.server].label, std::move(sink));
+  try {
+    // The run has timeouts of its own.
+    call->begin(servers_[remote.server].client.call(
+        remote.name, std::move(arguments),
+        CallOptions{.idle_timeout = std::chrono::nanoseconds(0)}));
+  } catch (const Error& error) {
+    call->fail_later(error);
+  }
+  return call;
+}
+
+}  // namespace sluice

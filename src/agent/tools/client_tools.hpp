@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/tools/tool_host.hpp"
+#include "core/executor.hpp"
+#include "json/json.hpp"
+#include "sluice/client.hpp"
+
+namespace sluice {
+
+/// The tools of MCP servers. Belongs to the loop of all clients (BackgroundLoop), but for
+/// take_notification().
+///
+/// What a running tool says with progress of unknown length is its output, as is a log message of a
+/// server at which only one call runs: servers of the legacy era stream so (2025-11-25, Logging).
+/// Log messages that could belong to several calls are the server's own words, which nobody here
+/// hears.
+class ClientTools final : public ToolHost {
+ public:
+  explicit ClientTools(Executor& loop);
+  ~ClientTools() override;
+  ClientTools(const ClientTools&) = delete;
+  ClientTools& operator=(const ClientTools&) = delete;
+
+  /// Adds the tools of a server, in its order. A tool's name for the model is its own, with what
+  /// models' APIs do not take replaced by `_`, and with `label` before it if another server has a
+  /// tool of that name. Call it for all servers before the first run.
+  void add(std::string label, Client client, const std::vector<Listed>& listed);
+
+  /// A notification of the server with this label that belongs to no call: for
+  /// ClientOptions::on_notification. Thread-safe.
+  void take_notification(const std::string& label, std::string_view method,
+                         const json::object& params);
+
+  [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
+  std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                  std::shared_ptr<ToolCallSink> sink) override;
+
+  static constexpr std::size_t kMaxName = 64;  // bytes; as the APIs of models have it
+
+ private:
+  class Call;
+  class Running;
+  struct Remote {
+    std::size_t server;
+    std::string name;  // at the server
+  };
+  struct Place {
+    std::string label;
+    Client client;
+  };
+
+  Executor* loop_;
+  std::vector<AgentTool> tools_;
+  std::vector<Remote> remotes_;  // of the tools
+  std::vector<Place> servers_;
+  /// Names in use: those of the tools, and of the run's own.
+  std::set<std::string, std::less<>> names_ = {"tool_status", "tool_cancel"};
+  std::uint64_t last_number_ = 1;
+  std::shared_ptr<Running> running_;  // the calls under way
+};
+
+/// The text of a content block or of `data` in a log message, in both forms that servers use:
+/// `params.data` as text or a text block, and `params.content` as blocks. Empty: there is none.
+std::string text_of_log_message(const json::object& params);
+
+/// What a model is told of the result of a tool: its text; of blocks without text, what they are.
+std::string text_for_model(const json::object& result);
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json.hpp"
+
+namespace sluice {
+
+/// A tool that an agent can call. The hints are those of MCP (Tool, annotations), with its
+/// defaults.
+struct AgentTool {
+  std::string name;  // as the model knows it; unique within a host
+  std::string description = {};
+  json::object input_schema = {};
+  bool is_read_only = false;
+  std::string server = {};  // where it is; empty: in this process
+};
+
+/// A piece of what a running tool writes.
+struct ToolChunk {
+  std::string text = {};
+  json::object content = {};  // a content block of MCP that is no text; then `text` is empty
+  std::uint64_t dropped = 0;  // pieces that were lost just before this one
+};
+
+/// How a call has ended.
+struct ToolEnd {
+  /// `unknown`: it was begun, but nobody knows whether it was carried out.
+  enum class Status : std::uint8_t { completed, failed, cancelled, rejected, unknown };
+  Status status = Status::completed;
+  std::string text = {};     // for the model
+  json::object result = {};  // CallToolResult, if it has one
+};
+
+std::string_view to_string(ToolEnd::Status status);
+
+/// Hears of a running call. Called on the run's loop, never from within ToolHost::start().
+class ToolCallSink {
+ public:
+  virtual ~ToolCallSink() = default;
+  virtual void on_output(ToolChunk chunk) = 0;
+  virtual void on_progress(double progress, std::optional<double> total,
+                           std::string_view message) = 0;
+  /// Once, last.
+  virtual void on_end(ToolEnd end) = 0;
+};
+
+/// A running call. Destroying it cancels it, if it has not ended; its sink hears nothing more then.
+class ToolCall {
+ public:
+  virtual ~ToolCall() = default;
+  /// Whether to stop reading what the tool writes, so that it is held up.
+  virtual void pause(bool /*is_paused*/) {}
+};
+
+/// Where an agent's tools are. Belongs to the loop of its runs.
+class ToolHost {
+ public:
+  virtual ~ToolHost() = default;
+  /// In an order that does not change, so that a model's cache of its prompt stays valid.
+  [[nodiscard]] virtual const std::vector<AgentTool>& tools() const = 0;
+  /// Calls one of tools(). Whatever goes wrong is told to the sink.
+  virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                          std::shared_ptr<ToolCallSink> sink) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,404 @@
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <termios.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "agent/run/hosted_run.hpp"
+#include "agent/tools/client_tools.hpp"
+#include "cli/agent/agent_trace.hpp"
+#include "cli/agent/agent_view.hpp"
+#include "cli/agent/policy_option.hpp"
+#include "cli/chat/question.hpp"
+#include "cli/login/authorization_flags.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/config_value.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/options/serve_config.hpp"
+#include "cli/questions/terminal_answers.hpp"
+#include "cli/remote/remote_server.hpp"
+#include "cli/remote/stop_on_interrupt.hpp"
+#include "cli/serve/engine_factory.hpp"
+#include "cli/targets/process_targets.hpp"
+#include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/progress_line.hpp"
+#include "cli/terminal/standard_input.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "client/api/background_loop.hpp"
+#include "core/clock.hpp"
+#include "core/crypto/random.hpp"
+#include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "relay/relay_server.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kAgentExamples =
+    "Examples:\n"
+    "  sluice agent \"stream up to 10 numbers, and tell me the last number of the sequence\"\n"
+    "  sluice agent --server http://127.0.0.1:8080/mcp --policy pause \"Build it\"\n"
+    "  sluice agent --server notes --server @work --model https://api.example/v1 \"What is due?\"\n"
+    "  sluice agent --policy 'build:reactions=3,match=error|FAILED' \"Build it\" -- make-server\n"
+    "  sluice agent --trace run.jsonl \"stream up to 5 numbers\"; sluice agent --replay run.jsonl\n"
+    "\n"
+    "Without a server, the tools are those of a demo: stream_numbers, add, get_secret_word and\n"
+    "get_current_weather. What the model says is printed as it is, what tools write behind a bar.\n"
+    "--policy says when the model is shown what a running tool has written: [TOOL:]WHEN, where\n"
+    "WHEN is pass, chunk, every=N, pause[=TIME], match=REGEX, demand, idle or interrupt, and\n"
+    "interrupt, min=TIME, reactions=N, tokens=N, wait=TIME and bytes=SIZE may follow behind "
+    "commas.\n"
+    "\n"
+    "Tools that may change something are called if you agree, or with --yes. Ctrl-C ends the "
+    "run.\n";
+
+constexpr Duration kLook = std::chrono::milliseconds(50);
+/// How long the model waits for a pause of the tool, if no --policy says otherwise.
+constexpr Duration kUsualWait = std::chrono::milliseconds(500);
+constexpr std::uint32_t kMostTurns = 1000;
+
+struct AgentArguments {
+  std::vector<std::string> prompt;
+  std::vector<std::string> servers;
+  RemoteOptions remote;
+  std::string system;
+  std::vector<std::string> policies;
+  std::uint32_t max_turns = 20;
+  std::string max_time;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> seed;
+  std::string trace;
+  std::string replay;
+  double speed = 1;
+  bool is_quiet = false;
+  bool agrees = false;
+  SettingValues engine;
+  std::string config_file;
+};
+
+int complain_of_run(const Error& error) {
+  complain("agent: " + error.message);
+  return error.code;
+}
+
+/// Prints events, as text or as lines of JSON.
+class EventPrinter {
+ public:
+  explicit EventPrinter(bool as_json) : as_json_(as_json), view_(Style::of(STDOUT_FILENO)) {}
+  int print_event(const json::object& event) {
+    const std::string text = as_json_ ? to_json(event) + "\n" : view_.show(event);
+    return text.empty() ? kExitOk : print(text);
+  }
+  int finish() {
+    const std::string text = as_json_ ? std::string() : view_.finish();
+    return text.empty() ? kExitOk : print(text);
+  }
+
+ private:
+  bool as_json_;
+  AgentView view_;
+};
+
+/// What a run's last event means for the program.
+int exit_code_for(const json::object& done) {
+  const std::string_view status = text_at(done, "status");
+  if (status == "completed") return kExitOk;
+  if (status == "cancelled") return kExitInterrupted;
+  std::string why(text_at(done, "reason"));
+  if (why.empty()) why = "the run is " + std::string(status);
+  complain("agent: " + why);
+  return kExitFailure;
+}
+
+Result<AgentRunOptions> run_options(const AgentArguments& arguments, bool is_built_in) {
+  AgentRunOptions options;
+  options.history.instructions = arguments.system;
+  // The built-in model knows updates from its training, and few tools at a time.
+  options.explains_updates = !is_built_in;
+  options.offers_call_tools = !is_built_in;
+  options.policy.when = ReactionPolicy::When::debounce;
+  options.policy.max_wait = kUsualWait;
+  for (const std::string& text : arguments.policies) {
+    auto policy = parse_policy(text);
+    if (!policy) return std::unexpected(std::move(policy.error()));
+    if (policy->tool.empty()) {
+      options.policy = std::move(policy->policy);
+    } else {
+      options.policies.insert_or_assign(std::move(policy->tool), std::move(policy->policy));
+    }
+  }
+  if (arguments.max_turns == 0 || arguments.max_turns > kMostTurns) {
+    return fail(kExitUsage, "--max-turns: give a number from 1 to 1000");
+  }
+  options.budget.turns = arguments.max_turns;
+  if (!arguments.max_time.empty()) {
+    const auto time = parse_time(arguments.max_time);
+    if (!time) return fail(kExitUsage, "--max-time: give " + std::string(kTimes));
+    options.budget.time = *time;
+  }
+  if (arguments.temperature) {
+    options.sampling.temperature = static_cast<float>(*arguments.temperature);
+  } else if (is_built_in) {
+    options.sampling.temperature = 0.0F;
+  }
+  if (arguments.seed) {
+    if (*arguments.seed < 0 || *arguments.seed > std::numeric_limits<std::uint32_t>::max()) {
+      return fail(kExitUsage, "--seed: give a number from 0 to 4294967295");
+    }
+    options.sampling.seed = static_cast<std::uint32_t>(*arguments.seed);
+  }
+  if (!arguments.agrees) {
+    options.approval = [](const AgentTool& tool, const json::object& /*arguments*/) {
+      return tool.is_read_only ? std::string() : "it may change something";
+    };
+  }
+  return options;
+}
+
+/// Connects to the servers and offers their tools. Throws Error with an exit code.
+void add_servers(ClientTools& tools, const AgentArguments& arguments, std::stop_token stop) {
+  const auto add = [&](const std::string& label, Client client) {
+    const std::vector<Listed> listed = client.tools();
+    tools.add(label, std::move(client), listed);
+  };
+  if (arguments.servers.empty() && arguments.remote.command.empty()) {
+    return add("demo", connect(make_relay_server()));
+  }
+  const auto open = [&](const TargetArguments& words, const std::string& label) {
+    auto target = find_target(words);
+    if (!target) throw std::move(target.error());
+    for (const std::string& warning : target->warnings) complain(warning);
+    ClientOptions options = terminal_answers();
+    options.stop = stop;
+    options.on_notification = [&tools, label](std::string_view method, const json::object& params) {
+      tools.take_notification(label, method, params);
+    };
+    auto client = connect_to(*std::move(target), arguments.remote, std::move(options));
+    if (!client) throw std::move(client.error());
+    try {
+      add(label, *std::move(client));
+    } catch (const Error& error) {
+      throw Error{exit_code_of(error), label + ": " + error.message};
+    }
+  };
+  for (const std::string& word : arguments.servers) open({.word = word}, word);
+  if (!arguments.remote.command.empty()) {
+    open({.command = arguments.remote.command}, arguments.remote.command.front());
+  }
+}
+
+/// Asks the user whether to make a call.
+void ask_about_call(HostedRun& run, const json::object& event, const AgentArguments& arguments) {
+  const std::string call_id(text_at(event, "call_id"));
+  const json::value* const given = event.if_contains("arguments");
+  const auto user = terminal_user();
+  if (!user || arguments.remote.as_json) {
+    complain("agent: " + one_line(text_at(event, "tool")) +
+             " is not called, because it may change something; --yes allows it");
+    (void)run.reject(call_id, "nobody is there to agree");
+    return;
+  }
+  // What was typed before is no answer to this.
+  ::tcflush(STDIN_FILENO, TCIFLUSH);
+  user->show("Call " + one_line(text_at(event, "tool")) + " with " +
+             (given == nullptr ? "nothing" : printable(to_json(*given))) +
+             "? It may change something. [y/N] ");
+  const auto line = user->read_line();
+  if (!Interrupts::is_pending() && line && said_yes(*line).value_or(false)) {
+    (void)run.approve(call_id);
+  } else {
+    (void)run.reject(call_id);
+  }
+}
+
+/// Takes the events of a run until its end.
+int follow(HostedRun& run, const AgentArguments& arguments, TraceWriter& trace,
+           Interrupts& interrupts) {
+  EventPrinter printer(arguments.remote.as_json);
+  const std::string run_id = "run_" + random_id(16);
+  const SteadyClock clock;
+  bool was_cancelled = false;
+  for (;;) {
+    if (interrupts.take() && !std::exchange(was_cancelled, true)) run.cancel();
+    const auto event = run.events().wait(kLook);
+    if (!event) continue;
+    const json::object shown = to_object(*event, run_id);
+    if (trace.is_open()) {
+      if (const auto written = trace.write(shown, clock.now()); !written) {
+        return complain_of_run(written.error());
+      }
+    }
+    if (const int printed = printer.print_event(shown); printed != kExitOk) return printed;
+    if (event->type == AgentEventType::approval_required) {
+      if (const int printed = printer.finish(); printed != kExitOk) return printed;
+      ask_about_call(run, shown, arguments);
+    }
+    if (event->type != AgentEventType::run_done) continue;
+    if (const int printed = printer.finish(); printed != kExitOk) return printed;
+    return exit_code_for(shown);
+  }
+}
+
+int replay(const AgentArguments& arguments) {
+  const auto events = read_trace(arguments.replay);
+  if (!events) return complain_of_run(events.error());
+  if (!(arguments.speed >= 0)) {
+    return complain_of_run({kExitUsage, "--speed: give a number; 0 is at once"});
+  }
+  Interrupts interrupts;
+  EventPrinter printer(arguments.remote.as_json);
+  const SteadyClock clock;
+  const TimePoint began = clock.now();
+  for (const TracedEvent& each : *events) {
+    while (arguments.speed > 0) {
+      const auto at = std::chrono::duration_cast<Duration>(each.at / arguments.speed);
+      const Duration left = began + at_most_forever(at) - clock.now();
+      if (left <= Duration::zero()) break;
+      if (interrupts.take()) return kExitInterrupted;
+      usleep(static_cast<useconds_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::min(left, kLook)).count()));
+    }
+    if (const int printed = printer.print_event(each.event); printed != kExitOk) return printed;
+  }
+  return printer.finish();
+}
+
+Result<std::string> the_prompt(const AgentArguments& arguments) {
+  std::string words;
+  for (const std::string& word : arguments.prompt) words += (words.empty() ? "" : " ") + word;
+  std::string piped;
+  if (!is_terminal(STDIN_FILENO)) {
+    const auto input = read_input(STDIN_FILENO, kMaxInput, "a prompt", [&] {
+      if (!arguments.is_quiet) {
+        complain("waiting for the end of standard input; without it, add </dev/null");
+      }
+    });
+    if (!input) return std::unexpected(input.error());
+    piped = *input;
+  }
+  std::string prompt = join_question(words, piped);
+  if (prompt.empty()) {
+    return fail(kExitUsage, "there is no prompt: give it as an argument or on standard input");
+  }
+  return prompt;
+}
+
+int run_agent(AgentArguments& arguments) {
+  if (!arguments.replay.empty()) return replay(arguments);
+  set_logging(LogLevel::error, LogFormat::text, Style::of(STDERR_FILENO).coloured());
+  auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
+  if (!loaded) return complain_of_run(loaded.error());
+  const bool is_built_in = runs_built_in_model(loaded->config);
+  const auto options = run_options(arguments, is_built_in);
+  if (!options) return complain_of_run(options.error());
+  auto prompt = the_prompt(arguments);
+  if (!prompt) return complain_of_run(prompt.error());
+  TraceWriter trace;
+  if (!arguments.trace.empty()) {
+    if (const auto opened = trace.open(arguments.trace); !opened)
+      return complain_of_run(opened.error());
+  }
+  auto made = make_engine(loaded->config);
+  if (!made) return complain_of_run(made.error());
+  const EngineHandle engine = *std::move(made);
+  // It outlives what belongs to it.
+  const auto background = BackgroundLoop::shared();
+  ClientTools tools(background->loop());
+  {
+    const StopOnInterrupt interrupt;
+    const auto interrupted = [] { return Interrupts::is_pending(); };
+    try {
+      add_servers(tools, arguments, interrupt.token());
+    } catch (const Error& error) {
+      return interrupted() ? kExitInterrupted : complain_of_run(error);
+    }
+    for (const auto& [tool, policy] : options->policies) {
+      if (std::ranges::find(tools.tools(), tool, &AgentTool::name) != tools.tools().end()) continue;
+      return complain_of_run({kExitUsage, "--policy: there is no tool " + tool});
+    }
+    ProgressLine progress(STDERR_FILENO, !arguments.is_quiet);
+    for (;;) {
+      const auto ready = engine.wait_ready(kLook);
+      if (!ready) return complain_of_run(ready.error());
+      if (*ready) break;
+      if (interrupted()) return kExitInterrupted;
+      progress.show(engine.not_ready());
+    }
+  }
+  Interrupts interrupts;
+  int code = kExitOk;
+  {
+    HostedRun run(background->loop(), *engine.engine, tools, *options, {});
+    run.start(*std::move(prompt));
+    code = follow(run, arguments, trace, interrupts);
+  }
+  engine.engine->shutdown();
+  return code;
+}
+
+}  // namespace
+
+void add_agent_command(CommandLine& program) {
+  const auto arguments = std::make_shared<AgentArguments>();
+  Subcommand command = program.add_subcommand(
+      "agent", "Let a model use the tools of MCP servers, and see their output while they run",
+      kAgentExamples, [arguments] { return run_agent(*arguments); });
+  command.add_option("prompt", &arguments->prompt,
+                     {.text = "What to do, together with what is piped in", .operand = "PROMPT"});
+  command.add_repeatable(
+      "--server", Keep::all,
+      [arguments](const std::vector<std::string>& given) { arguments->servers = given; },
+      {.text = std::string(kTargetText) + "; may be repeated", .operand = "TARGET"});
+  command.add_command_words(arguments->remote.command,
+                            {.text = "A program that is a server", .operand = "COMMAND"});
+  command.add_repeatable(
+      "--policy", Keep::all,
+      [arguments](const std::vector<std::string>& given) { arguments->policies = given; },
+      {.text = "When the model is shown what a running tool has written; may be repeated, for "
+               "single tools. Default: pause,wait=500ms",
+       .operand = "[TOOL:]WHEN"});
+  command.add_option("--system", &arguments->system,
+                     {.text = "Instructions, which the model reads first", .operand = "TEXT"});
+  command.add_option("--max-turns", &arguments->max_turns,
+                     {.text = "The most answers of the model, those to running tools not counted",
+                      .operand = "N",
+                      .shows_default = true});
+  command.add_option("--max-time", &arguments->max_time,
+                     {.text = "The most time that the run may take", .operand = "TIME"});
+  command.add_option(
+      "--temperature", &arguments->temperature,
+      {.text = "Randomness of the answers; 0 always takes the likeliest token", .operand = "X"});
+  command.add_option("--seed", &arguments->seed,
+                     {.text = "Seed of the random choices", .operand = "N"});
+  command.add_flag("-y,--yes", arguments->agrees,
+                   {.text = "Call tools that may change something without asking"});
+  command.add_flag("--json", arguments->remote.as_json,
+                   {.text = "Print the events as lines of JSON; see docs/events.md"});
+  command.add_option("--trace", &arguments->trace,
+                     {.text = "Record the events in a new file", .operand = "FILE"});
+  command.add_option("--replay", &arguments->replay,
+                     {.text = "Show a recorded run again", .operand = "FILE"});
+  command.add_option("--speed", &arguments->speed,
+                     {.text = "How many times as fast to show it; 0: at once",
+                      .operand = "X",
+                      .shows_default = true});
+  command.add_flag("-q,--quiet", arguments->is_quiet, {.text = "Show no progress of loading"});
+  add_engine_options(command, arguments->engine);
+  command.add_option(
+      "--config", &arguments->config_file,
+      {.text = "Settings file for the model, as of sluice serve. SLUICE_CONFIG, default "
+               "./sluice.toml if it exists",
+       .operand = "FILE",
+       .group = "Model"});
+}
+
+}  // namespace sluice

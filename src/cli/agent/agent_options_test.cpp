@@ -1,0 +1,91 @@
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/agent/agent_view.hpp"
+#include "cli/agent/policy_option.hpp"
+#include "cli/options/exit_code.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using enum ReactionPolicy::When;
+
+TEST(PolicyOption, ReadsWhatItDocuments) {
+  const auto pause = parse_policy("pause=1s,wait=5s,bytes=1KiB,min=2s,reactions=3,tokens=500");
+  ASSERT_TRUE(pause) << pause.error().message;
+  EXPECT_EQ(pause->tool, "");
+  EXPECT_EQ(pause->policy.when, debounce);
+  EXPECT_EQ(pause->policy.quiet, 1s);
+  EXPECT_EQ(pause->policy.max_wait, 5s);
+  EXPECT_EQ(pause->policy.max_bytes, 1024U);
+  EXPECT_EQ(pause->policy.min_interval, 2s);
+  EXPECT_EQ(pause->policy.max_reactions, 3U);
+  EXPECT_EQ(pause->policy.max_reaction_tokens, 500U);
+  const auto rare = parse_policy("build:interrupt,reactions=2,match=a,b:c=d");
+  ASSERT_TRUE(rare) << rare.error().message;
+  EXPECT_EQ(rare->policy.pattern, "a,b:c=d");
+  EXPECT_EQ(rare->policy.max_reactions, 2U);
+  EXPECT_TRUE(rare->policy.interrupts);
+  const auto matches = parse_policy("build:match=error|FAILED, twice");
+  ASSERT_TRUE(matches);
+  EXPECT_EQ(matches->tool, "build");
+  EXPECT_EQ(matches->policy.when, match);
+  EXPECT_EQ(matches->policy.pattern, "error|FAILED, twice");
+  const auto sudden = parse_policy("x-1:interrupt");
+  ASSERT_TRUE(sudden);
+  EXPECT_TRUE(sudden->policy.interrupts);
+  EXPECT_EQ(parse_policy("every=4")->policy.every, 4U);
+  EXPECT_EQ(parse_policy("demand")->policy.when, on_demand);
+  EXPECT_EQ(parse_policy("idle,interrupt")->policy.interrupts, true);
+}
+
+TEST(PolicyOption, QuotesWhatItCannotRead) {
+  for (const char* text :
+       {"", "sometimes", "every", "every=x", "every=0", "pause=soon", "chunk=1", "match=(",
+        "match=", "chunk,wait", "chunk,,", "pause,bytes=0", "a b:chunk", "every=99999999999"}) {
+    const auto policy = parse_policy(text);
+    ASSERT_FALSE(policy) << text;
+    EXPECT_EQ(policy.error().code, kExitUsage);
+    EXPECT_THAT(policy.error().message, HasSubstr("--policy: \"" + std::string(text) + "\": "));
+  }
+}
+
+json::object event(std::string_view type, json::object members) {
+  members["type"] = type;
+  return members;
+}
+
+TEST(AgentView, ShowsTwoLanes) {
+  AgentView view(Style::plain());
+  std::string out;
+  const auto show = [&](std::string_view type, json::object members) {
+    out += view.show(event(type, std::move(members)));
+  };
+  show("response.output_text.delta", {{"delta", "Let me "}});
+  show("response.output_item.done",
+       {{"item", {{"type", "function_call"}, {"call_id", "a"}, {"name", "count"}}}});
+  show("sluice:tool.output.started",
+       {{"call_id", "a"}, {"tool", "count"}, {"arguments", {{"n", 2}}}});
+  show("sluice:tool.output.delta", {{"call_id", "a"}, {"delta", "1 "}});
+  show("sluice:tool.output.delta", {{"call_id", "a"}, {"delta", "2\nline"}});
+  show("response.output_text.delta", {{"delta", "look."}});
+  show("response.output_text.done", {{"text", "Let me look."}});
+  show("sluice:tool.output.delta", {{"call_id", "a"}, {"delta", "\x1b[2Jend"}});
+  show("sluice:tool.output.done",
+       {{"call_id", "a"}, {"status", "completed"}, {"text", "all\nof it"}});
+  out += view.finish();
+  EXPECT_EQ(out,
+            "Let me \n"
+            "  count | called with {\"n\":2}\n"
+            "  count | 1 2\n"
+            "  count | line\n"
+            "look.\n"
+            "  count | [2Jend\n"
+            "  count | completed: all of it\n");
+}
+
+}  // namespace
+}  // namespace sluice

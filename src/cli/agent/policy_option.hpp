@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "agent/policy/reaction_policy.hpp"
+#include "core/error.hpp"
+
+namespace sluice {
+
+/// A policy as --policy has it, and the tool that it is for.
+struct PolicyOption {
+  std::string tool;  // empty: all that have none of their own
+  ReactionPolicy policy;
+};
+
+/// Reads `[TOOL:]WHEN[,OPTION...]`. WHEN is one of
+///   pass           the model sees the result alone
+///   chunk          each piece at once
+///   every=N        N pieces
+///   pause[=TIME]   when the tool pauses; with wait=TIME and bytes=SIZE at the latest
+///   demand         when the model asks for it
+///   idle           when the model has nothing else to do
+///   interrupt      each piece at once; breaks off what the model is saying
+/// and OPTION one of interrupt, min=TIME, reactions=N, tokens=N. Or
+/// `[TOOL:][OPTION,...]match=REGEX` (RE2): when a line contains it. All behind `match=` is the
+/// expression. Errors carry kExitUsage and quote what is wrong.
+Result<PolicyOption> parse_policy(std::string_view text);
+
+}  // namespace sluice

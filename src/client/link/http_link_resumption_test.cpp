@@ -1,0 +1,169 @@
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string_view>
+
+#include "client/link/http_link.hpp"
+#include "client/link/http_link_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using test::HttpLinkTest;
+using test::kEvents;
+using test::kJson;
+
+TEST_F(HttpLinkTest, ALegacyStreamThatBreaksOffIsResumed) {
+  open_legacy();
+  call();
+  Asked post = next();
+  EXPECT_EQ(post.session, "s-1");
+  EXPECT_EQ(post.mcp_method, "");
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "") + event("e2", progress(2, 1))));
+  post.reply->flush();
+  ASSERT_TRUE(hears(1));
+  post.reply->abort();
+  // A resumed stream that breaks off before its first event is resumed from the same place.
+  for (int i = 0; i < 2; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.method, "GET");
+    EXPECT_EQ(get.accept, "text/event-stream");
+    EXPECT_EQ(get.last_event, "e2");
+    EXPECT_EQ(get.session, "s-1");
+    get.reply->start(200, kEvents);
+    get.reply->flush();
+    settle();
+    get.reply->abort();
+  }
+  Asked get = next();
+  EXPECT_EQ(get.last_event, "e2");
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(event("e3", answer(2, "{}"))));
+  get.reply->finish();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("progress 1", "{}"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
+  open_legacy();
+  for (const bool comes_back : {true, false}) {
+    said.clear();
+    call();
+    Asked post = next();
+    post.reply->start(200, kEvents);
+    post.reply->write(std::string_view(event("e1", "")));
+    post.reply->flush();
+    settle();
+    post.reply->abort();
+    next().reply->reply(503, {}, {});
+    next().reply->reply(502, {}, {});
+    if (comes_back) {
+      Asked get = next();
+      EXPECT_EQ(get.last_event, "e1");
+      get.reply->start(200, kEvents);
+      get.reply->write(std::string_view(event("e2", answer(2, "{}"))));
+      get.reply->finish();
+    } else {
+      next().reply->reply(504, {}, {});
+    }
+    ASSERT_TRUE(hears(1));
+    EXPECT_THAT(said, ElementsAre(comes_back ? "{}"
+                                             : "504 The stream broke off and cannot be resumed: "
+                                               "HTTP 504"));
+  }
+}
+
+TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "")));
+  post.reply->finish();
+  for (int i = 0; i < 3; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "e1");
+    get.reply->start(200, kEvents);
+    get.reply->finish();
+  }
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("502 The stream ended before the answer came"));
+  call();
+  post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", "")));
+  post.reply->finish();
+  next().reply->reply(404, {}, {});
+  ASSERT_TRUE(hears(2));
+  EXPECT_EQ(said.back(), "404 The stream broke off and cannot be resumed: HTTP 404");
+}
+
+TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->write(std::string_view(
+      event("g1", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})")));
+  standalone.reply->flush();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("notifications/tools/list_changed"));
+  EXPECT_TRUE(link->is_listening());
+  EXPECT_EQ(told_of_listening, 1);
+  standalone.reply->abort();
+  // It is more often opened again than the stream of a request.
+  for (int i = 0; i < 10; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "g1");
+    get.reply->abort();
+  }
+  next().reply->reply(405, {}, {});
+  call();
+  Asked post = next();
+  EXPECT_EQ(post.method, "POST");
+  post.reply->reply(200, kJson, answer(2, "{}"));
+  ASSERT_TRUE(hears(2));
+}
+
+TEST_F(HttpLinkTest, AStreamThatWasOpenIsOpenedAgainWhateverGoesWrong) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  standalone.reply->abort();
+  for (const int status : {500, 408, 400, 403}) next().reply->reply(status, {}, {});
+  next().reply->reply(200, "text/html", "at work");
+  Asked get = next();
+  EXPECT_EQ(get.method, "GET");
+  get.reply->start(200, kEvents);
+  get.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  get.reply->abort();
+  next().reply->reply(404, {}, {});
+  call();
+  EXPECT_EQ(next().method, "POST") << "the server has no such stream any more";
+}
+
+TEST_F(HttpLinkTest, AQuietStreamThatAProxyEndsIsOpenedAgainEachTime) {
+  lasting = 1ms;
+  open_legacy(true);
+  // More often than streams that fail at once.
+  for (int i = 0; i < 6; ++i) {
+    standalone.reply->start(200, kEvents);
+    standalone.reply->flush();
+    ASSERT_TRUE(until([this] { return link->is_listening(); }));
+    const auto later = loop.clock().now() + 5ms;
+    ASSERT_TRUE(until([&] { return loop.clock().now() > later; }));
+    standalone.reply->finish();
+    standalone = next();
+    EXPECT_EQ(standalone.method, "GET");
+  }
+}
+
+}  // namespace
+}  // namespace sluice

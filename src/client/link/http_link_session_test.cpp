@@ -1,0 +1,173 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/link/http_link_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using test::HttpLinkTest;
+using test::kEvents;
+using test::kJson;
+
+TEST_F(HttpLinkTest, NothingOvertakesTheNotificationThatTheClientIsReady) {
+  open({.revision = "2025-11-25"});
+  next().reply->reply(200, kJson,
+                      answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"));
+  ASSERT_TRUE(until([this] { return connected.has_value(); }));
+  call();
+  const ClientSession::Number dropped = call("dropped");
+  Asked initialized = next();
+  EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+  session->cancel(dropped);
+  initialized.reply->reply(202, {}, {});
+  Asked first = next();
+  Asked second = next();
+  EXPECT_EQ(first.method, "GET");
+  EXPECT_THAT(second.body, HasSubstr(R"("name":"tool")"));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
+  open_legacy();
+  call();
+  next().reply->reply(404, kJson, R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"gone"}})");
+  Asked initialize = next();
+  EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")"));
+  EXPECT_EQ(initialize.session, "");
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  initialize.reply->reply(200, kJson,
+                          answer(3, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                          std::span(&id, 1));
+  Asked initialized = next();
+  EXPECT_THAT(initialized.body, HasSubstr("notifications/initialized"));
+  initialized.reply->reply(202, {}, {});
+  Asked stream = next();
+  EXPECT_EQ(stream.method, "GET");
+  Asked again = next();
+  EXPECT_THAT(again.body, HasSubstr("tools/call"));
+  for (const Asked* each : {&initialized, &stream, &again}) EXPECT_EQ(each->session, "s-2");
+  again.reply->reply(200, kJson, answer(4, "{}"));
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("{}"));
+}
+
+TEST_F(HttpLinkTest, ALateRefusalByAForgottenSessionDoesNotEndTheNewOne) {
+  open_legacy();
+  call();
+  call();
+  Asked first = next();
+  Asked second = next();
+  first.reply->reply(404, {}, {});
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  next().reply->reply(200, kJson, answer(4, R"({"protocolVersion":"2025-11-25"})"),
+                      std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(5, "{}"));
+  ASSERT_TRUE(hears(1));
+  second.reply->reply(404, {}, {});
+  Asked again = next();
+  EXPECT_THAT(again.body, HasSubstr("tools/call"));
+  EXPECT_EQ(again.session, "s-2");
+  again.reply->reply(200, kJson, answer(6, "{}"));
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", "{}"));
+}
+
+TEST_F(HttpLinkTest, AnErrorWithTheIdOfTheRequestIsItsAnswerAlsoWith404) {
+  open_legacy();
+  call();
+  next().reply->reply(
+      404, kJson, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"no such note"}})");
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("-32002 no such note"));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, TheStreamOfAForgottenSessionIsNotRead) {
+  open_legacy(true);
+  bool has_gone = false;
+  standalone.reply->on_close([&] { has_gone = true; });
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  call();
+  next().reply->reply(404, {}, {});
+  next();
+  EXPECT_TRUE(until([&] { return has_gone; }));
+}
+
+TEST_F(HttpLinkTest, AStreamOfAForgottenSessionIsNotResumedInTheNewOne) {
+  open_legacy();
+  call("first");
+  Asked first = next();
+  first.reply->start(200, kEvents);
+  first.reply->write(std::string_view(event("e1", "")));
+  first.reply->flush();
+  call("second");
+  next().reply->reply(404, {}, {});
+  Asked initialize = next();
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  initialize.reply->reply(200, kJson, answer(4, R"({"protocolVersion":"2025-11-25"})"),
+                          std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(5, "{}"));
+  ASSERT_TRUE(hears(1));
+  first.reply->abort();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", HasSubstr("the session of the stream is over")));
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, AnswersToAForgottenSessionDoNotReachTheNewOne) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  for (std::size_t i = 0; i <= HttpLink::kMaxAnswers; ++i) {
+    standalone.reply->write(std::string_view(
+        event("", R"({"jsonrpc":"2.0","method":"ping","id":)" + std::to_string(i) + "}")));
+  }
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return asked.size() == HttpLink::kMaxAnswers; }));
+  const auto last = [this] {
+    EXPECT_TRUE(until([this] { return asked.size() > HttpLink::kMaxAnswers; }));
+    Asked out = std::move(asked.back());
+    asked.pop_back();
+    return out;
+  };
+  call();
+  last().reply->reply(404, {}, {});
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  last().reply->reply(200, kJson, answer(3, R"({"protocolVersion":"2025-11-25"})"),
+                      std::span(&id, 1));
+  last().reply->reply(202, {}, {});
+  last().reply->reply(405, {}, {});
+  last().reply->reply(200, kJson, answer(4, "{}"));
+  ASSERT_TRUE(hears(1));
+  for (Asked& each : std::exchange(asked, {})) each.reply->reply(202, {}, {});
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
+  open_legacy();
+  session = nullptr;
+  Asked farewell = next();
+  EXPECT_EQ(farewell.method, "DELETE");
+  EXPECT_EQ(farewell.session, "s-1");
+}
+
+}  // namespace
+}  // namespace sluice

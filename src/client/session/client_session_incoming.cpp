@@ -1,0 +1,321 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/reply.hpp"
+#include "client/session/client_session.hpp"
+#include "client/session/task_follower.hpp"
+#include "client/session/tool_refresh.hpp"
+#include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+// What a session hears of its link: the server's messages, and that there will be none.
+
+namespace sluice {
+namespace {
+
+/// A copy that outlives its message. A plain copy would use the memory of the parser too.
+json::object own_copy(const json::object& of) {
+  return {of, json::storage_ptr()};
+}
+
+}  // namespace
+
+bool ClientSession::take(std::string_view text, const RequestId* only) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const bool is_right = take_each(text, only);
+  parser_.forget_long();
+  return is_right;
+}
+
+bool ClientSession::take_each(std::string_view text, const RequestId* only) {
+  if (!server_.revision->batches || !is_batch(text)) return take_one(text, only);
+  // The texts point into `text`, so each can be parsed by itself.
+  const auto texts = parser_.parse_batch(text, kMaxBatch);
+  if (!texts) {
+    on_unreadable({}, texts.error().error);
+    return true;
+  }
+  bool is_right = true;
+  for (const std::string_view each : *texts) {
+    is_right &= take_one(each, only);
+    // Only take() has it any more: a callback has destroyed it.
+    if (weak_from_this().use_count() == 1) break;
+  }
+  return is_right;
+}
+
+bool ClientSession::take_one(std::string_view text, const RequestId* only) {
+  const std::expected<Message, MessageError> message = parser_.parse(text);
+  if (!message) {
+    if (only != nullptr && response_id_of(text) != *only) text = {};
+    on_unreadable(text, message.error().error);
+    return true;
+  }
+  switch (message->kind) {
+    case MessageKind::response:
+      if (only != nullptr && *only != message->id) return false;
+      on_response(*message);
+      break;
+    case MessageKind::request:
+      on_request(*message, request_of(only));
+      break;
+    case MessageKind::notification:
+      on_notification(*message, only);
+      break;
+  }
+  return true;
+}
+
+void ClientSession::on_request(const Message& message, Number number) {
+  OpenRequest* const request = message.method == "ping" ? nullptr : requests_.find(number);
+  if (request != nullptr && request->session != sessions_) return end_asked(number);
+  if (request != nullptr) request->was_asked = true;
+  server_requests_.on_request(message, number);
+}
+
+void ClientSession::on_unreadable(std::string_view text, const Error& why) {
+  if (const auto left_out = logged_faults_.take()) {
+    log_warning("a server has sent what is no message",
+                {{"why", std::string_view(why.message)}, {"left_out", *left_out}});
+  }
+  ++faults_;
+  last_fault_ = why.message;
+  // If it was to be an answer, nobody waits for it in vain.
+  unanswered(response_id_of(text),
+             {kInternalError, "The server's answer cannot be read: " + why.message, {}});
+}
+
+void ClientSession::on_response(const Message& message) {
+  const Number number = requests_.number_of(message.id);
+  if (number == 0) {
+    const json::object* const about = object_at(*message.body, "result");
+    if (about != nullptr && message.id == late_probe_) {
+      return handshake_.on_late_answer(own_copy(*about));
+    }
+    log_debug("a server has answered what nobody waits for",
+              {{"id", std::string_view(message.id)}});
+    return;
+  }
+  OpenRequest& request = *requests_.find(number);
+  if (auto error = error_of(*message.body)) return on_error(number, request, *std::move(error));
+  const json::object* const result = object_at(*message.body, "result");
+  if (result == nullptr) {
+    return end(number, fail(kInternalError, "The server's answer has no object as its result"));
+  }
+  const std::string_view type =
+      server_.revision->result_type ? text_at(*result, "resultType") : std::string_view();
+  if (type == "input_required") return on_input_required(number, *result);
+  if (type == "task" && !request.options.may_become_task) {
+    return end(number, fail(kInternalError, "The server has made a task of what cannot be one"));
+  }
+  json::object answer = own_copy(*result);
+  if (request.method == "tools/list") {
+    tools_.learn(answer, writer_.mirrors_parameters(*server_.revision));
+  }
+  if (request.rounds == 0 && is_cached(request.method, request.params)) {
+    cache_.add(request.method, request.params, answer, message.text.size(), loop_->clock().now());
+  }
+  if (request.method == "tools/call" && type != "task" && options_.checks_output &&
+      server_.revision->structured_output) {
+    Result<void> checked = tools_.check_output(text_at(request.params, "name"), answer);
+    if (!checked) return end(number, std::unexpected(std::move(checked.error())));
+  }
+  end(number, std::move(answer));
+}
+
+void ClientSession::on_error(Number number, OpenRequest& request, Error error) {
+  // A cursor may have become invalid with its list.
+  if (request.params.contains("cursor")) cache_.drop(request.method);
+  const bool may_have_changed = error.code == kHeaderMismatch && request.method == "tools/call" &&
+                                writer_.mirrors_parameters(*server_.revision) &&
+                                !std::exchange(request.was_refreshed, true);
+  if (!may_have_changed) return end(number, std::unexpected(std::move(error)));
+  end_round(number, request);
+  cache_.drop("tools/list");
+  refresh_tools(*this, request.options.idle_timeout,
+                [this, number, why = std::move(error)](const Result<void>& outcome) {
+                  OpenRequest* const waiting = requests_.find(number);
+                  if (waiting == nullptr) return;
+                  if (!outcome) return end(number, std::unexpected(why));
+                  send_round(number, *waiting);
+                });
+}
+
+void ClientSession::on_input_required(Number number, const json::object& result) {
+  OpenRequest& request = *requests_.find(number);
+  end_round(number, request);
+  if (++request.rounds > options_.max_rounds) {
+    return end(number, fail(kLimitReached, "The server asks for more input in each of " +
+                                               std::to_string(options_.max_rounds) + " rounds"));
+  }
+  request.inputs = {};
+  json::object& next = request.params;
+  next.erase("inputResponses");
+  next.erase("requestState");
+  if (const json::value* const state = result.if_contains("requestState")) {
+    next["requestState"] = *state;
+  }
+  auto inputs = questions_.inputs_of(result, [](std::string_view /*key*/) { return true; });
+  if (!inputs) return end(number, std::unexpected(std::move(inputs.error())));
+  if (inputs->empty()) return next_round(number, request);
+  for (AskedInput& input : *inputs) {
+    std::uint64_t& question = request.open_inputs[input.key];
+    std::string key = input.key;
+    question = questions_.ask(std::move(input), number,
+                              [this, number, key = std::move(key)](Result<json::object> answer) {
+                                on_input(number, key, std::move(answer));
+                              });
+  }
+}
+
+void ClientSession::on_input(Number number, const std::string& key, Result<json::object> answer) {
+  // A question is withdrawn when its request ends.
+  OpenRequest& request = *requests_.find(number);
+  request.open_inputs.erase(key);
+  if (!answer) {
+    // Their answers must not begin another round before the request has ended.
+    withdraw_inputs(request);
+    return end_later(number, std::move(answer));
+  }
+  request.inputs[key] = std::move(*answer);
+  if (request.open_inputs.empty()) next_round(number, request);
+}
+
+void ClientSession::next_round(Number number, OpenRequest& request) {
+  if (!request.inputs.empty()) request.params["inputResponses"] = std::move(request.inputs);
+  send_round(number, request);
+}
+
+void ClientSession::reply(std::string text) {
+  if (lost_) return;
+  const Result<void> sent = link_->send({.text = std::move(text), .revision = server_.revision});
+  if (sent) return;
+  if (const auto left_out = logged_faults_.take()) {
+    log_warning("an answer to a server could not be sent",
+                {{"why", std::string_view(sent.error().message)}, {"left_out", *left_out}});
+  }
+}
+
+ClientSession::Number ClientSession::request_of(const RequestId* reply_to) const {
+  return reply_to == nullptr ? 0 : requests_.number_of(*reply_to);
+}
+
+void ClientSession::on_notification(const Message& message, const RequestId* reply_to) {
+  const json::object& params = params_of(message);
+  if (message.method == "notifications/cancelled") return server_requests_.on_cancelled(message);
+  if (message.method == "notifications/progress") {
+    const json::value* const token = params.if_contains("progressToken");
+    const Number number = token == nullptr ? 0 : requests_.number_of(to_json(*token));
+    OpenRequest* const request = requests_.find(number);
+    // Tokens of tasks may be those of another session.
+    const bool is_progress = request != nullptr && !is_handshake(request->method) &&
+                             (related_task(params).empty() || request->options.may_become_task);
+    if (is_progress) {
+      expect(number, *request);
+      // The callback may end the request.
+      if (const auto on_progress = request->callbacks.on_progress) on_progress(params);
+      return;
+    }
+  }
+  if (message.method != "notifications/progress") cache_.on_notification(message.method, params);
+  const bool is_taken = activities_.on_notification(message.method, params);
+  if (is_taken || message.method == "notifications/progress") return;
+  const OpenRequest* const request = requests_.find(request_of(reply_to));
+  const auto told = request != nullptr && request->callbacks.on_notification
+                        ? request->callbacks.on_notification
+                        : options_.on_notification;
+  if (told) told(message.method, own_copy(params));
+}
+
+void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
+  const OpenRequest* const request = requests_.find(requests_.number_of(id));
+  if (request != nullptr) unanswered(id, explained(*request, why));
+}
+
+void ClientSession::on_broken_off(const RequestId& id, const Error& why) {
+  const Number number = requests_.number_of(id);
+  OpenRequest* const request = requests_.find(number);
+  if (request == nullptr) return;
+  Error explanation = explained(*request, why);
+  // Legacy links resume the streams of their answers.
+  const bool may_try = server_.revision->era == Era::modern && !handshake_.is_running();
+  if (!may_try || !reissue(number, *request, explanation)) unanswered(id, explanation);
+}
+
+bool ClientSession::reissue(Number number, OpenRequest& request, Error& why) {
+  const bool is_call = request.method == "tools/call";
+  const bool may_be_repeated = is_call ? tools_.may_be_repeated(text_at(request.params, "name"))
+                                       : only_reads(request.method);
+  if (!may_be_repeated) {
+    if (is_call) {
+      why.message +=
+          "; the call was not sent again, because its tool is not known to be "
+          "idempotent or read-only";
+    }
+    return false;
+  }
+  const RequestCallbacks& callbacks = request.callbacks;
+  const bool hears_parts = callbacks.on_progress || callbacks.on_notification;
+  if (hears_parts && !callbacks.on_reissued) return false;
+  const std::optional<Duration> wait = request.reissues.next();
+  if (!wait) return false;
+  end_round(number, request);
+  requests_.later(request, *wait, [this, number] { send_round(number, *requests_.find(number)); });
+  if (const auto told = request.callbacks.on_reissued) told();
+  return true;
+}
+
+Error ClientSession::explained(const OpenRequest& request, Error why) const {
+  if (faults_ > request.faults) {
+    why.message += "; the server has sent a message that cannot be read: " + last_fault_;
+  }
+  return why;
+}
+
+void ClientSession::unanswered(const RequestId& id, const Error& why) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const Number number = requests_.number_of(id);
+  if (number == 0) return;
+  const bool is_connecting =
+      handshake_.is_running() && is_handshake(requests_.find(number)->method);
+  if (!is_connecting || !is_about_access(why.code)) return end(number, std::unexpected(why));
+  // Nothing else that is sent to this server would be answered.
+  remove(number);
+  handshake_.fail(why);
+}
+
+bool ClientSession::awaits(const RequestId& id) const {
+  return requests_.number_of(id) != 0;
+}
+
+void ClientSession::on_listening() {
+  if (const auto told = options_.on_listening) told();
+}
+
+void ClientSession::on_lost(const Error& why) {
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  if (handshake_.takes_for_legacy(why) && link_->reopen()) {
+    remove_all();
+    return handshake_.fall_back();
+  }
+  lost_ = why;
+  // Each in a task of its own, because each may destroy the session or begin requests.
+  server_requests_.withdraw_all();
+  for (const auto& [number, activity] : activities_.all()) end_later(number, std::unexpected(why));
+  for (const auto& [number, request] : requests_.all()) end_later(number, std::unexpected(why));
+  loop_->post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->handshake_.fail(*self->lost_);
+  });
+  loop_->post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    if (const auto told = std::exchange(self->options_.on_lost, {})) told(*self->lost_);
+  });
+}
+
+}  // namespace sluice

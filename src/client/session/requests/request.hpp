@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "json/json.hpp"
+
+namespace sluice {
+
+struct RequestOptions {
+  /// Without an answer or progress for so long, the request is given up and the server told. 0: no
+  /// limit.
+  Duration idle_timeout = std::chrono::seconds(60);
+  Duration timeout = {};  // in total; 0: no limit
+  /// A modern server may make a task of it, and then answers with a CreateTaskResult (SEP-2663).
+  bool may_become_task = false;
+};
+
+/// The same, without times that overflow a clock.
+inline RequestOptions cut_to_forever(RequestOptions options) {
+  options.idle_timeout = at_most_forever(options.idle_timeout);
+  options.timeout = at_most_forever(options.timeout);
+  return options;
+}
+
+struct RequestCallbacks {
+  /// The params of each notifications/progress; see also ClientSession::follow_task() and watch().
+  /// They are valid during the call, and use the message's memory: a copy that is to outlive it
+  /// needs storage of its own.
+  std::function<void(const json::object& params)> on_progress = {};
+  /// Other notifications that came in the reply to the request, where requests have such.
+  std::function<void(std::string_view method, const json::object& params)> on_notification = {};
+  /// The stream of the answer broke off and the request is sent again: its progress begins anew.
+  /// Without this, a request is not sent again if one of the two above is there, for what was said
+  /// would be said twice.
+  std::function<void()> on_reissued = {};
+  /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.
+  std::function<void(Result<json::object>)> on_answer = {};
+};
+
+}  // namespace sluice

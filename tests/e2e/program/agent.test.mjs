@@ -1,0 +1,262 @@
+// `sluice agent`: a model sees what a tool writes while the tool runs. The demo's server is reached
+// in each way that there is; the model is the built-in one, or one that a test scripts.
+
+import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { socket_path } from '../lib/lines.mjs';
+import { example, run_program, start_example, temporary_folder } from '../lib/server.mjs';
+
+const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
+
+const agent = (args, options) => run_program(['agent', ...args], options);
+
+async function events_of(args, options) {
+  const { code, stdout, stderr } = await agent(['--json', ...args], options);
+  return { code, stderr, events: stdout.trim().split('\n').map((line) => JSON.parse(line)) };
+}
+
+const of_type = (events, type) => events.filter((event) => event.type === type);
+
+// What holds for the events of each run.
+function check_stream(events) {
+  events.forEach((event, index) => assert.equal(event.sequence_number, index));
+  assert.equal(events[0].type, 'sluice:run.started');
+  assert.equal(events.at(-1).type, 'sluice:run.done');
+  let open = null;
+  let items = 0;
+  for (const event of events) {
+    if (event.type === 'response.created') {
+      assert.equal(open, null);
+      open = event.response.id;
+      items = 0;
+    }
+    if (event.type === 'response.output_item.added') assert.equal(event.output_index, items);
+    if (event.type === 'response.output_item.done') assert.equal(event.output_index, items++);
+    if (/^response\.(completed|incomplete|failed)$/.test(event.type)) {
+      assert.equal(event.response.id, open);
+      assert.equal(event.response.output.length, items);
+      open = null;
+    }
+  }
+  const started = of_type(events, 'sluice:tool.output.started').map((event) => event.call_id);
+  const done = of_type(events, 'sluice:tool.output.done').map((event) => event.call_id);
+  assert.deepEqual(done.sort(), started.sort());
+}
+
+// A model with the API of chat completions, whose answers are those of `script`: a function of the
+// messages that returns {text} or {calls: [{name, arguments}]}.
+async function scripted_model(t, script) {
+  const asked = [];
+  const server = createServer((request, response) => {
+    if (request.url.endsWith('/models')) {
+      return response.end(JSON.stringify({ data: [{ id: 'scripted' }] }));
+    }
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      const { messages, tools } = JSON.parse(body);
+      asked.push({ messages, tools });
+      const answer = script(messages, asked.length);
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      const send = (delta, finish_reason = null) =>
+        response.write(
+          `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`,
+        );
+      if (answer.text) send({ role: 'assistant', content: answer.text });
+      answer.calls?.forEach((call, index) =>
+        send({
+          tool_calls: [
+            {
+              index,
+              id: `id_${asked.length}_${index}`,
+              type: 'function',
+              function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+            },
+          ],
+        }),
+      );
+      send({}, answer.calls ? 'tool_calls' : 'stop');
+      response.end('data: [DONE]\n\n');
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  return { url: `http://127.0.0.1:${server.address().port}/v1`, asked };
+}
+
+// Each call of a tool is answered once, right behind it, as strict APIs demand.
+function check_history({ messages }) {
+  for (let i = 0; i < messages.length; ++i) {
+    if (messages[i].role === 'tool') assert.fail('a result without a call');
+    for (const call of messages[i].tool_calls ?? []) {
+      assert.equal(messages[++i].role, 'tool');
+      assert.equal(messages[i].tool_call_id, call.id);
+    }
+  }
+  assert.notEqual(messages.at(-1).role, 'assistant');
+}
+
+test('the demo shows numbers as they come, comments on them, and has the last one', async () => {
+  const { code, events, stderr } = await events_of([kDemo]);
+  assert.equal(code, 0, stderr);
+  check_stream(events);
+  const output = of_type(events, 'sluice:tool.output.delta');
+  assert.equal(output.map((event) => event.delta).join(''), '2 4 6 8 10 12 14 16 18 20.');
+  const comment = events.findIndex((event) => event.type === 'response.output_text.delta');
+  assert.ok(comment > 0 && comment < events.lastIndexOf(output.at(-1)), 'it spoke meanwhile');
+  assert.match(events.at(-1).output_text, /\b20\b/);
+});
+
+test('the demo works with the server of the example, in every way to reach it', async (t) => {
+  const path = socket_path(t);
+  const http = await start_example(t, 'relay', ['--unix', path]);
+  const ways = {
+    'streamable HTTP': ['--server', http.mcp_url],
+    'HTTP with SSE': ['--server', http.mcp_url.replace(/\/mcp$/, '/sse')],
+    'a WebSocket': ['--server', http.mcp_url.replace(/^http/, 'ws').replace(/\/mcp$/, '/ws')],
+    'a Unix socket': ['--server', `unix:${path}`],
+    stdio: ['--', example('relay'), '--stdio'],
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    const [server, command] = way[0] === '--' ? [[], way] : [way, []];
+    const { code, events, stderr } = await events_of([...server, kDemo, ...command]);
+    assert.equal(code, 0, `${name}: ${stderr}`);
+    check_stream(events);
+    const output = of_type(events, 'sluice:tool.output.delta');
+    assert.equal(output.map((event) => event.delta).join(''), '2 4 6 8 10 12 14 16 18 20.', name);
+    assert.match(events.at(-1).output_text, /\b20\b/, name);
+  }
+});
+
+test('a remote model sees updates, asks for the state, and stops a tool', async (t) => {
+  const model = await scripted_model(t, (messages, turn) => {
+    if (turn === 1) return { calls: [{ name: 'stream_numbers', arguments: { count: 500 } }] };
+    const last = messages.at(-1).content;
+    if (turn === 2) {
+      assert.match(last, /"status":"running".*"so_far":"2 /);
+      return { text: 'It began.' };
+    }
+    const call_id = messages.find((message) => message.tool_calls).tool_calls[0].id;
+    if (turn === 3) {
+      const mark = `\\[tool update call_id=${call_id} tool=stream_numbers seq=\\d+\\.\\.\\d+ interim`;
+      assert.match(last, new RegExp(mark));
+      return { calls: [{ name: 'tool_status', arguments: { call_id } }] };
+    }
+    if (turn === 4) {
+      assert.match(last, /"status":"running"/);
+      return { calls: [{ name: 'tool_cancel', arguments: { call_id } }] };
+    }
+    return { text: /cancelled/.test(last) ? 'I stopped it.' : '[[pass]]' };
+  });
+  const { code, events, stderr } = await events_of([
+    ...['--model', model.url, '--policy', 'stream_numbers:every=3'],
+    'count until I say stop',
+  ]);
+  assert.equal(code, 0, stderr);
+  check_stream(events);
+  for (const asked of model.asked) check_history(asked);
+  assert.equal(events.at(-1).output_text, 'I stopped it.');
+  assert.equal(of_type(events, 'sluice:tool.output.done')[0].status, 'cancelled');
+  assert.ok(of_type(events, 'sluice:tool.detached').length === 1);
+});
+
+test('two calls of one tool are told apart, and a third that is the same is refused', async (t) => {
+  const model = await scripted_model(t, (messages, turn) => {
+    const stream = (count) => ({ name: 'stream_numbers', arguments: { count } });
+    if (turn === 1) return { calls: [stream(2), stream(4), stream(4)] };
+    return { text: 'Done.' };
+  });
+  const { code, events, stderr } = await events_of([
+    ...['--model', model.url, '--policy', 'pass'],
+    'stream twice',
+  ]);
+  assert.equal(code, 0, stderr);
+  const ids = of_type(events, 'sluice:tool.output.started').map((event) => event.call_id);
+  assert.equal(ids.length, 2);
+  const output = (id) =>
+    of_type(events, 'sluice:tool.output.delta')
+      .filter((event) => event.call_id === id)
+      .map((event) => event.delta)
+      .join('');
+  assert.equal(output(ids[0]), '2 4.');
+  assert.equal(output(ids[1]), '2 4 6 8.');
+  const results = model.asked[1].messages.filter((message) => message.role === 'tool');
+  assert.deepEqual(
+    results.map((message) => message.content),
+    [
+      '2 4.',
+      '2 4 6 8.',
+      `The call was not made: the same call is running as ${ids[1]}; its result will follow`,
+    ],
+  );
+});
+
+test('a tool that may change something is not called unless somebody agrees', async (t) => {
+  const server = await start_example(t, 'hello');
+  const script = (messages, turn) =>
+    turn === 1
+      ? { calls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }
+      : { text: messages.at(-1).content };
+  const refused = await events_of([
+    ...['--model', (await scripted_model(t, script)).url, '--server', server.mcp_url],
+    'add',
+  ]);
+  assert.match(refused.stderr, /add is not called, because it may change something; --yes allows it/);
+  assert.match(refused.events.at(-1).output_text, /rejected/);
+  const agreed = await events_of([
+    ...['--model', (await scripted_model(t, script)).url, '--server', server.mcp_url, '--yes'],
+    'add',
+  ]);
+  assert.match(agreed.events.at(-1).output_text, /"sum":5/);
+});
+
+test('a run is recorded and shown again', async (t) => {
+  const trace = join(temporary_folder(t), 'run.jsonl');
+  const first = await agent(['--trace', trace, 'stream 3 numbers and tell me the last one']);
+  assert.equal(first.code, 0, first.stderr);
+  assert.equal(statSync(trace).mode & 0o777, 0o600);
+  const again = await agent(['--replay', trace, '--speed', '0']);
+  assert.equal(again.code, 0, again.stderr);
+  assert.equal(again.stdout, first.stdout);
+  const lines = readFileSync(trace, 'utf8').trim().split('\n');
+  check_stream(lines.map((line) => JSON.parse(line).event));
+  const taken = await agent(['--trace', trace, 'hello']);
+  assert.equal(taken.code, 1);
+  assert.match(taken.stderr, /File exists/);
+  const wrong = await agent(['--replay', import.meta.filename]);
+  assert.equal(wrong.code, 2);
+});
+
+test('limits and what goes wrong are said', async (t) => {
+  const endless = await scripted_model(t, (messages, turn) =>
+    turn > 3
+      ? { text: 'That is all.' }
+      : { calls: [{ name: 'add', arguments: { a: turn, b: 1 } }] },
+  );
+  const { code, events, stderr } = await events_of([
+    ...['--model', endless.url, '--max-turns', '3'],
+    'go on',
+  ]);
+  assert.equal(code, 1);
+  assert.match(stderr, /budget: turns/);
+  assert.equal(of_type(events, 'sluice:run.budget').length, 1);
+  assert.equal(events.at(-1).status, 'incomplete');
+  assert.equal(events.at(-1).output_text, 'That is all.');
+  assert.equal(endless.asked.at(-1).tools, undefined);
+
+  for (const [args, text, status] of [
+    [['--policy', 'sometimes', 'x'], /--policy: "sometimes": give pass, chunk/, 2],
+    [['--policy', 'match=(', 'x'], /no regular expression/, 2],
+    [['--max-turns', '0', 'x'], /--max-turns/, 2],
+    [['--server', 'http://127.0.0.1:1/mcp', 'x'], /./, 4],
+    [['--server', 'no-such-name', 'x'], /no-such-name/, 2],
+    [[], /there is no prompt/, 2],
+  ]) {
+    const failed = await agent(args);
+    assert.equal(failed.code, status, args.join(' '));
+    assert.match(failed.stderr, text);
+  }
+});
