@@ -3,7 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(modules core json json_schema coding stream rpc protocol net auth server client local)
+set(modules core json json_schema coding stream rpc protocol net auth server client local
+  engine agent)
 list(TRANSFORM modules REPLACE "(.+)" "$<TARGET_OBJECTS:sluice_\\1>" OUTPUT_VARIABLE objects)
 add_library(libsluice STATIC ${objects})
 set_target_properties(libsluice PROPERTIES OUTPUT_NAME sluice LINKER_LANGUAGE CXX)

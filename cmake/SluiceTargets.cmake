@@ -16,13 +16,16 @@ function(sluice_test target)
   set_tests_properties(${target} PROPERTIES TIMEOUT 300)
 endfunction()
 
-# sluice_module(<name> [LINK <targets>...] [EXCLUDE_REGEX <re>])
+# sluice_module(<name> [LINK <targets>...] [EXCLUDE_REGEX <re>] [FOLDER <folder>])
 #
-# Makes the static library sluice_<name> from every .cpp file in src/<name>/ and the folders inside
-# it and, from every *_test.cpp among them, the test program sluice_<name>_test.
+# Makes the static library sluice_<name> from every .cpp file in src/<folder>/, which is src/<name>/
+# if it is not given, and the folders inside it and, from every *_test.cpp among them, the test program sluice_<name>_test.
 function(sluice_module name)
-  cmake_parse_arguments(ARG "" "EXCLUDE_REGEX" "LINK" ${ARGN})
-  set(dir "${CMAKE_SOURCE_DIR}/src/${name}")
+  cmake_parse_arguments(ARG "" "EXCLUDE_REGEX;FOLDER" "LINK" ${ARGN})
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER "${name}")
+  endif()
+  set(dir "${CMAKE_SOURCE_DIR}/src/${ARG_FOLDER}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
   if(ARG_EXCLUDE_REGEX)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE_REGEX}")

@@ -160,6 +160,11 @@ struct CallOptions {
   std::chrono::nanoseconds timeout = {};                      // in total; 0: no limit
   std::stop_token stop = {};                                  // cancels the call
   json::object meta = {};                                     // further members of `_meta`
+  /// Log messages of at least this level ("debug", "info", ...) are events too, as far as the
+  /// server sends them as part of the call. One of 2026-07-28 is asked for them. One before that
+  /// sends what its session's level lets through; over one connection for all calls, such as stdio,
+  /// it does not say which call they belong to (ClientOptions::on_notification). Empty: none.
+  std::string log_level = {};
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
   /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;
@@ -361,6 +366,8 @@ class Client {
   /// connect() makes them.
   explicit Client(std::shared_ptr<detail::ClientConnection> connection)
       : connection_(std::move(connection)) {}
+  /// For the library's own use.
+  const std::shared_ptr<detail::ClientConnection>& connection() const { return connection_; }
 
   /// The revision that is spoken, such as "2026-07-28".
   std::string_view revision() const;

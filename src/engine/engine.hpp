@@ -12,46 +12,12 @@
 
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "sluice/chat.hpp"
 
 namespace sluice {
 
-/// A call of a tool that the model has asked for.
-struct ChatToolCall {
-  std::string id;  // empty: none
-  std::string name;
-  std::string arguments;  // should be the JSON text of an object; the engine checks it
-
-  bool operator==(const ChatToolCall&) const = default;
-};
-
-/// One turn of a conversation. `role` is "system", "user", "assistant" or "tool".
-struct ChatMessage {
-  std::string role;
-  std::string content;
-  std::vector<ChatToolCall> tool_calls = {};  // of an assistant
-  // Of a tool's result: the id and the tool of the call that it answers. Empty: not told.
-  std::string tool_call_id = {};
-  std::string tool_name = {};
-
-  bool operator==(const ChatMessage&) const = default;
-};
-
 /// The bytes of all texts of `message`.
 std::size_t text_bytes(const ChatMessage& message);
-
-/// How the next token is chosen. The defaults are those of llama.cpp.
-struct SamplingParams {
-  /// 0: always the most likely token. Absent: the value that the model's file recommends, or 0.8.
-  std::optional<float> temperature;
-  int top_k = 40;       // 0: off
-  float top_p = 0.95F;  // 1: off
-  float min_p = 0.05F;  // 0: off
-  float repeat_penalty = 1.0F;
-  float frequency_penalty = 0.0F;
-  float presence_penalty = 0.0F;
-  int penalty_last_n = 64;            // -1: the whole context
-  std::optional<std::uint32_t> seed;  // absent: drawn from the CSPRNG
-};
 
 /// The most bytes of a tool's name.
 inline constexpr std::size_t kMaxToolName = 256;

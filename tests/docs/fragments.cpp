@@ -11,6 +11,7 @@
 #include <syslog.h>
 #include <utility>
 
+#include "sluice/agent.hpp"
 #include "sluice/authenticator.hpp"
 #include "sluice/client.hpp"
 #include "sluice/concurrency.hpp"
@@ -19,6 +20,18 @@
 #include "sluice/testing.hpp"
 
 using namespace std::chrono_literals;
+
+namespace agents {
+void run() {
+#include "agent-1.inc"
+}
+void tools(const sluice::Model& model) {
+#include "agent-2.inc"
+}
+void custom() {
+#include "agent-3.inc"
+}
+}  // namespace agents
 
 namespace program {
 #include "server-1.inc"

@@ -1,4 +1,6 @@
-#include "agent/events/agent_event.hpp"
+#include "sluice/agent_event.hpp"
+
+#include "agent/events/event_table.hpp"
 
 namespace sluice {
 namespace {

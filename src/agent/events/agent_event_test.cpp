@@ -1,10 +1,13 @@
-#include "agent/events/agent_event.hpp"
+#include "sluice/agent_event.hpp"
 
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string>
+
+#include "agent/events/event_table.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -27,11 +28,10 @@ bool is_text_output(const AgentEvent& event) {
 
 bool RunEvents::push(AgentEvent event) {
   bool goes_on = true;
-  bool was_empty = false;
+  std::function<void()> woken;
   {
     const std::lock_guard lock(mutex_);
     if (is_ended_) return true;
-    was_empty = events_.empty();
     is_ended_ = event.type == AgentEventType::run_done;
     if (is_output(event)) {
       const std::string owner = event.call_id;
@@ -41,9 +41,14 @@ bool RunEvents::push(AgentEvent event) {
     } else {
       events_.push_back(std::move(event));
     }
-    if (was_empty) arrived_.notify_one();
+    if (woken_) {
+      woken = std::exchange(woken_, nullptr);
+      is_awaited_ = false;
+    } else if (is_awaited_) {
+      arrived_.notify_one();
+    }
   }
-  if (was_empty && woken_) woken_();
+  if (woken) woken();
   return goes_on;
 }
 
@@ -129,22 +134,42 @@ std::optional<AgentEvent> RunEvents::wait(Duration patience) {
   std::optional<AgentEvent> event;
   {
     std::unique_lock lock(mutex_);
+    require_nobody_waits();
+    is_awaited_ = true;
     arrived_.wait_for(lock, std::min(patience, Duration(kForever)),
-                      [&] { return !events_.empty() || is_ended_ || is_closed_; });
+                      [&] { return !events_.empty() || is_ended_; });
+    is_awaited_ = false;
     if (!events_.empty()) event = take(room);
   }
   return told(std::move(event), room);
 }
 
-bool RunEvents::is_over() const {
-  const std::lock_guard lock(mutex_);
-  return events_.empty() && (is_ended_ || is_closed_);
+void RunEvents::on_next(std::function<void()> told) {
+  {
+    const std::lock_guard lock(mutex_);
+    require_nobody_waits();
+    if (events_.empty() && !is_ended_) {
+      is_awaited_ = true;
+      woken_ = std::move(told);
+      return;
+    }
+  }
+  told();
 }
 
-void RunEvents::close() {
+void RunEvents::forget_next() {
   const std::lock_guard lock(mutex_);
-  is_closed_ = true;
-  arrived_.notify_all();
+  if (woken_) is_awaited_ = false;
+  woken_ = nullptr;
+}
+
+void RunEvents::require_nobody_waits() const {
+  if (is_awaited_) throw std::logic_error("somebody waits for the run's next event already");
+}
+
+bool RunEvents::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return events_.empty() && is_ended_;
 }
 
 }  // namespace sluice

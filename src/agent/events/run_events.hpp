@@ -11,26 +11,10 @@
 #include <optional>
 #include <string>
 
-#include "agent/events/agent_event.hpp"
 #include "core/clock.hpp"
+#include "sluice/agent_event.hpp"
 
 namespace sluice {
-
-/// What to do with the output of a tool that nobody takes.
-enum class OutputOverflow : std::uint8_t {
-  block,        // the tool's server is not read any more, until half of it is taken
-  coalesce,     // chunks that wait become one event; beyond the limit as with block
-  drop_oldest,  // the oldest chunks are dropped, which the next event of the call says
-};
-
-struct RunEventsOptions {
-  OutputOverflow overflow = OutputOverflow::coalesce;
-  /// How much of one call may wait: bytes of its output, and chunks.
-  std::size_t max_call_bytes = std::size_t{1} << 20U;
-  std::size_t max_call_events = 1000;
-  /// How many pieces of a model's text may wait before the model is held up.
-  std::size_t max_model_events = 1000;
-};
 
 /// The events of a run that wait to be taken: one ordered stream with one taker. Events get their
 /// numbers when they are taken. Bounded but for events that happen a few times in each call or
@@ -45,18 +29,18 @@ class RunEvents {
   /// Is told, on the taker's thread, whenever something that was full has room again: a call's id,
   /// or an empty text for the model. Set it before anything is pushed.
   void on_room(std::function<void(const std::string& call_id)> told) { told_ = std::move(told); }
-  /// Is told, on the pusher's thread, that there is an event where there was none. Set it before
-  /// anything is pushed. It must not call the queue.
-  void on_event(std::function<void()> told) { woken_ = std::move(told); }
-
   /// The next event, if there is one. Never blocks.
   std::optional<AgentEvent> poll();
   /// Waits for the next event, at most for `patience`. Nothing: none came, or the last was taken.
+  /// Throws std::logic_error if somebody waits already.
   std::optional<AgentEvent> wait(Duration patience);
+  /// Tells, once, that there is an event or that the last was taken: at once, or on the thread that
+  /// pushes. Throws std::logic_error if somebody waits already.
+  void on_next(std::function<void()> told);
+  /// Whoever waits with on_next() does not any more.
+  void forget_next();
   /// Whether the last event was taken.
   [[nodiscard]] bool is_over() const;
-  /// Wakes whoever waits, which then gets nothing.
-  void close();
 
  private:
   using Events = std::list<AgentEvent>;
@@ -69,6 +53,7 @@ class RunEvents {
 
   bool push_counted(AgentEvent event, const std::string& owner);
   void drop_oldest(Waiting& waiting);
+  void require_nobody_waits() const;
   /// Takes the first event, with the lock held. `room` becomes whose producer may go on.
   AgentEvent take(std::optional<std::string>& room);
   std::optional<AgentEvent> told(std::optional<AgentEvent> event,
@@ -76,14 +61,14 @@ class RunEvents {
 
   const RunEventsOptions options_;
   std::function<void(const std::string&)> told_;
-  std::function<void()> woken_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Events events_;
   std::map<std::string, Waiting, std::less<>> waiting_;  // by call; the empty id is the model
   std::uint64_t next_number_ = 0;
-  bool is_ended_ = false;   // run_done was pushed
-  bool is_closed_ = false;  // or nobody waits any more
+  bool is_ended_ = false;        // run_done was pushed
+  bool is_awaited_ = false;      // by wait() or on_next()
+  std::function<void()> woken_;  // what on_next() was given
 };
 
 }  // namespace sluice

@@ -7,14 +7,18 @@
 #include <string>
 #include <string_view>
 
-#include "agent/policy/reaction_policy.hpp"
 #include "core/clock.hpp"
+#include "core/error.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace re2 {
 class RE2;
 }
 
 namespace sluice {
+
+/// Nothing, or what is wrong with it (-32602): a number that must not be 0, a pattern that is none.
+Result<void> check(const ReactionPolicy& policy);
 
 /// Says when to react to a running call, as its policy wants. A state machine without input and
 /// output.

@@ -33,7 +33,7 @@ TEST(AgentRunFaults, WhatLooksLikeAMarkIsNone) {
 }
 
 TEST(AgentRunFaults, AnEndlessAnswerIsCut) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.max_answer = 100;
   RunBench bench(options);
   bench.start();
@@ -141,7 +141,7 @@ TEST(AgentRunFaults, CancelTurnWithoutInputsIsTheEnd) {
   EXPECT_THAT(bench.model.asked, SizeIs(1)) << "the model is asked again";
 }
 TEST(AgentRunFaults, NoCallBeginsDuringTheLastAnswer) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.budget.tokens = 1;
   options.max_running = 1;
   RunBench bench(options);
@@ -161,7 +161,7 @@ TEST(AgentRunFaults, NoCallBeginsDuringTheLastAnswer) {
   bench.loop.advance(1s);
 }
 TEST(AgentRunFaults, NoCallIsApprovedBehindTheLastAnswer) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.budget.tokens = 1;
   options.approval = [](const AgentTool& tool, const json::object&) {
     return tool.name == "other" ? std::string("x") : std::string();
@@ -184,7 +184,7 @@ TEST(AgentRunFaults, NoCallIsApprovedBehindTheLastAnswer) {
   bench.loop.advance(1s);
 }
 TEST(AgentRunFaults, ARefusedInputFailsTheRun) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.guardrails.input = [](std::string text) -> Result<std::string> {
     if (text == "bad") return fail(-1, "refused");
     return text;
@@ -241,7 +241,7 @@ TEST(AgentRunFaults, AReactionThatIsCancelledIsDone) {
   EXPECT_EQ(open, 0);
 }
 TEST(AgentRunFaults, WhatCannotReactBreaksNoAnswerOff) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.policy.interrupts = true;
   options.budget.reactions = 1;
   RunBench bench(options);
@@ -294,7 +294,7 @@ TEST(AgentRunFaults, NumbersOfOneAndOnePointZero) {
   EXPECT_THAT(bench.tools.started, SizeIs(1));
 }
 TEST(AgentRunFaults, DuplicatesAreFoundBehindAGuardrail) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.guardrails.arguments = [](const AgentTool&, json::object a) -> Result<json::object> {
     a["x"] = 1;
     return a;
@@ -330,7 +330,7 @@ TEST(AgentRunFaults, TextBetweenThePiecesOfACallDoesNotSplitIt) {
   EXPECT_EQ(calls, 1);
 }
 TEST(AgentRunFaults, WithoutDetachingAnInputWaits) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.detaches = false;
   RunBench bench(options);
   bench.start();
@@ -346,7 +346,7 @@ TEST(AgentRunFaults, WithoutDetachingAnInputWaits) {
   EXPECT_EQ(why_not_strict(bench.shown(), false), "");
 }
 TEST(AgentRunFaults, SkippedIsSaidOnce) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.policy.max_reactions = 1;
   RunBench bench(options);
   bench.start();
@@ -378,7 +378,7 @@ TEST(AgentRunFaults, DroppingARunDropsItsCalls) {
   EXPECT_TRUE(bench.tools.started[0]->is_dropped);
 }
 TEST(AgentRunFaults, TheEndOfTheTimeBreaksAnAnswerOff) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.budget.time = 1s;
   RunBench bench(options);
   bench.start();

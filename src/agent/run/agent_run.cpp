@@ -64,14 +64,17 @@ std::string_view to_string(ToolEnd::Status status) {
 }
 
 AgentRun::AgentRun(Executor& loop, Engine& engine, ToolHost& tools, RunEvents& events,
-                   AgentRunOptions options)
+                   AgentOptions options)
     : loop_(&loop),
       engine_(&engine),
       tools_(&tools),
       events_(&events),
       options_(std::move(options)),
       history_([&] {
-        RunHistoryOptions shown = options_.history;
+        RunHistoryOptions shown{.instructions = options_.instructions,
+                                .alternates = options_.alternates,
+                                .max_update = options_.max_update,
+                                .max_result = options_.max_result};
         if (options_.explains_updates && options_.detaches && !tools.tools().empty()) {
           if (!shown.instructions.empty()) shown.instructions += "\n\n";
           shown.instructions += kAboutUpdates;

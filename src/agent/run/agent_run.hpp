@@ -13,7 +13,6 @@
 
 #include "agent/events/run_events.hpp"
 #include "agent/history/run_history.hpp"
-#include "agent/run/agent_run_options.hpp"
 #include "agent/run/answer.hpp"
 #include "agent/run/running_call.hpp"
 #include "agent/tools/tool_host.hpp"
@@ -21,6 +20,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "engine/engine.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
 
@@ -38,7 +38,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
  public:
   /// `engine`, `tools` and `events` outlive the run.
   AgentRun(Executor& loop, Engine& engine, ToolHost& tools, RunEvents& events,
-           AgentRunOptions options);
+           AgentOptions options);
   ~AgentRun() override;
   AgentRun(const AgentRun&) = delete;
   AgentRun& operator=(const AgentRun&) = delete;
@@ -134,7 +134,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   Engine* engine_;
   ToolHost* tools_;
   RunEvents* events_;
-  AgentRunOptions options_;
+  AgentOptions options_;
   RunHistory history_;
   std::string offered_;  // the tools, as JSON
   std::string model_;

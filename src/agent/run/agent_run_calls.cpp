@@ -139,7 +139,7 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
       auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
       shown = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
     }
-    call.add_unseen(shown, number, options_.history.max_update);
+    call.add_unseen(shown, number, options_.max_update);
     call.trigger.on_chunk(shown, now);
     if (call.trigger.policy().when != ReactionPolicy::When::pass_through) later();
   }

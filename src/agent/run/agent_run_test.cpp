@@ -204,7 +204,7 @@ TEST(AgentRun, AnInterruptBreaksTheAnswerOffAndKeepsWhatWasSaid) {
 
 TEST(AgentRun, AnInterruptMayCancelCalls) {
   for (const bool cancels : {true, false}) {
-    AgentRunOptions options;
+    AgentOptions options;
     options.cancels_on_interrupt = cancels;
     RunBench bench(options);
     bench.start();
@@ -221,7 +221,7 @@ TEST(AgentRun, AnInterruptMayCancelCalls) {
 }
 
 TEST(AgentRun, APolicyMayInterruptTheAnswer) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.policy.interrupts = true;
   RunBench bench(options);
   bench.start();
@@ -316,7 +316,7 @@ TEST(AgentRun, ArgumentsAreShownAsTheModelWritesThem) {
 }
 
 TEST(AgentRun, ABudgetEndsWithALastAnswerWithoutTools) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.budget.turns = 2;
   RunBench bench(options);
   bench.start();
@@ -338,7 +338,7 @@ TEST(AgentRun, ABudgetEndsWithALastAnswerWithoutTools) {
 }
 
 TEST(AgentRun, ReactionsAreCapped) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.policy.max_reactions = 2;
   RunBench bench(options);
   bench.start();
@@ -360,7 +360,7 @@ TEST(AgentRun, ReactionsAreCapped) {
 }
 
 TEST(AgentRun, SilentAndLongCallsAreGivenUp) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.idle_timeout = 10s;
   options.call_timeout = 60s;
   RunBench bench(options);
@@ -382,7 +382,7 @@ TEST(AgentRun, SilentAndLongCallsAreGivenUp) {
 }
 
 TEST(AgentRun, CallsWaitForApproval) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.approval = [](const AgentTool& tool, const json::object&) {
     return tool.name == "other" ? std::string("it is elsewhere") : std::string();
   };
@@ -409,7 +409,7 @@ TEST(AgentRun, CallsWaitForApproval) {
 }
 
 TEST(AgentRun, SoManyCallsRunAtATime) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.max_running = 2;
   options.max_running_of_server = 1;
   RunBench bench(options);
@@ -527,7 +527,7 @@ TEST(AgentRun, WhatIsDroppedIsSaid) {
 }
 
 TEST(AgentRun, GuardrailsChangeAndRefuse) {
-  AgentRunOptions options = reacting(When::every_chunk);
+  AgentOptions options = reacting(When::every_chunk);
   options.guardrails.input = [](std::string text) -> Result<std::string> { return text + "!"; };
   options.guardrails.arguments = [](const AgentTool&,
                                     json::object arguments) -> Result<json::object> {
@@ -568,7 +568,7 @@ TEST(AgentRun, GuardrailsChangeAndRefuse) {
 }
 
 TEST(AgentRun, WhatATimeBudgetEndsIsAnsweredOnceMore) {
-  AgentRunOptions options;
+  AgentOptions options;
   options.budget.time = 10s;
   RunBench bench(options);
   bench.start();

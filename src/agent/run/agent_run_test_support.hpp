@@ -147,15 +147,15 @@ class FakeTools final : public ToolHost {
   };
 };
 
-inline AgentRunOptions reacting(ReactionPolicy::When when) {
-  AgentRunOptions options;
+inline AgentOptions reacting(ReactionPolicy::When when) {
+  AgentOptions options;
   options.policy.when = when;
   return options;
 }
 
 /// A run with both, on a loop that a test moves by hand.
 struct RunBench {
-  explicit RunBench(AgentRunOptions options = {}, RunEventsOptions queue = {})
+  explicit RunBench(AgentOptions options = {}, RunEventsOptions queue = {})
       : events(queue), run(std::make_shared<AgentRun>(loop, model, tools, events, [&] {
           options.explains_updates = false;
           return std::move(options);

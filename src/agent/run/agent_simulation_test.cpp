@@ -83,9 +83,9 @@ class SimulatedRun {
     return policy;
   }
 
-  AgentRunOptions any_options() {
-    AgentRunOptions options;
-    options.history.alternates = one_in(2);
+  AgentOptions any_options() {
+    AgentOptions options;
+    options.alternates = one_in(2);
     options.policy = any_policy();
     options.policies = {{"two", any_policy()}};
     options.budget.turns = static_cast<std::uint32_t>(1 + below(12));
@@ -227,7 +227,7 @@ class SimulatedRun {
 
   void check_history(const FakeModel::Asked& asked) {
     const auto& messages = asked.request.messages;
-    EXPECT_EQ(why_not_strict(messages, options_.history.alternates), "");
+    EXPECT_EQ(why_not_strict(messages, options_.alternates), "");
     std::size_t models_at_work = 0;
     for (const auto& each : bench_.model.asked) models_at_work += each->sink != nullptr ? 1 : 0;
     EXPECT_EQ(models_at_work, 1U);
@@ -343,7 +343,7 @@ class SimulatedRun {
   };
 
   std::mt19937_64 random_;
-  AgentRunOptions options_;
+  AgentOptions options_;
   RunBench bench_;
   std::map<std::size_t, std::uint64_t> written_;  // chunks, by the index of the call
   std::set<std::size_t> ended_;

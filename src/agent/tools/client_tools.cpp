@@ -5,8 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "client/api/client_connection.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
+#include "protocol/log_message.hpp"
 
 namespace sluice {
 namespace {
@@ -25,19 +27,6 @@ bool hint(const json::object& annotations, std::string_view name, bool otherwise
   return value == nullptr || !value->is_bool() ? otherwise : value->get_bool();
 }
 
-std::string text_of_block(const json::value& block) {
-  const json::object* const object = block.if_object();
-  if (object == nullptr) return {};
-  if (text_at(*object, "type") == "text") return std::string(text_at(*object, "text"));
-  if (const json::object* const resource = object_at(*object, "resource")) {
-    if (resource->contains("text")) return std::string(text_at(*resource, "text"));
-    return "[a resource: " + std::string(text_at(*resource, "uri")) + "]";
-  }
-  if (object->contains("uri")) return "[a link: " + std::string(text_at(*object, "uri")) + "]";
-  return "[" + std::string(text_at(*object, "type")) + ": " +
-         std::string(text_at(*object, "mimeType")) + "]";
-}
-
 std::string text_of_blocks(const json::array& blocks) {
   std::string out;
   for (const json::value& block : blocks) {
@@ -49,18 +38,6 @@ std::string text_of_blocks(const json::array& blocks) {
 }
 
 }  // namespace
-
-std::string text_of_log_message(const json::object& params) {
-  if (const json::value* const data = params.if_contains("data")) {
-    if (data->is_string()) return std::string(data->get_string());
-    if (data->is_object()) return text_of_block(*data);
-  }
-  const json::value* const content = params.if_contains("content");
-  if (content == nullptr || !content->is_array()) return {};
-  std::string out;
-  for (const json::value& block : content->get_array()) out += text_of_block(block);
-  return out;
-}
 
 std::string text_for_model(const json::object& result) {
   const json::value* const content = result.if_contains("content");
@@ -170,6 +147,12 @@ class ClientTools::Call final : public ToolCall {
   }
 
   void tell(CallEvent event) {
+    if (event.is_log) {
+      if (!event.message.empty()) {
+        sink_->on_output({.text = std::move(event.message), .dropped = event.dropped});
+      }
+      return;
+    }
     const std::string_view status = text_at(event.params, "status");
     if (!status.empty()) {  // of a task
       return sink_->on_progress(event.progress, event.total,
@@ -220,7 +203,10 @@ class ClientTools::Call final : public ToolCall {
 };
 
 ClientTools::ClientTools(Executor& loop) : loop_(&loop), running_(std::make_shared<Running>()) {}
-ClientTools::~ClientTools() = default;
+
+ClientTools::~ClientTools() {
+  for (const Place& each : servers_) each.client.connection()->unlisten(each.listening);
+}
 
 void ClientTools::add(std::string label, Client client, const std::vector<Listed>& listed) {
   const auto is_taken = [&](const std::string& name) { return !names_.insert(name).second; };
@@ -243,17 +229,15 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
                       .server = label});
     remotes_.push_back({.server = servers_.size(), .name = each.name});
   }
-  servers_.push_back({.label = std::move(label), .client = std::move(client)});
-}
-
-void ClientTools::take_notification(const std::string& label, std::string_view method,
-                                    const json::object& params) {
-  if (method != "notifications/message") return;
-  std::string text = text_of_log_message(params);
-  if (text.empty()) return;
-  loop_->post([running = running_, label, text = std::move(text)] {
-    if (Call* const call = running->only(label)) call->take_log(text);
-  });
+  const std::uint64_t listening = client.connection()->listen(
+      [running = running_, label](std::string_view method, const json::object& params) {
+        if (method != "notifications/message") return;
+        Call* const call = running->only(label);
+        std::string text = call == nullptr ? std::string() : text_of_log_message(params);
+        if (!text.empty()) call->take_log(std::move(text));
+      });
+  servers_.push_back(
+      {.label = std::move(label), .client = std::move(client), .listening = listening});
 }
 
 std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, json::object arguments,
@@ -265,7 +249,7 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, json::object
     // The run has timeouts of its own.
     call->begin(servers_[remote.server].client.call(
         remote.name, std::move(arguments),
-        CallOptions{.idle_timeout = std::chrono::nanoseconds(0)}));
+        CallOptions{.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info"}));
   } catch (const Error& error) {
     call->fail_later(error);
   }

@@ -16,13 +16,12 @@
 
 namespace sluice {
 
-/// The tools of MCP servers. Belongs to the loop of all clients (BackgroundLoop), but for
-/// take_notification().
+/// The tools of MCP servers. Belongs to the loop of all clients (BackgroundLoop).
 ///
-/// What a running tool says with progress of unknown length is its output, as is a log message of a
-/// server at which only one call runs: servers of the legacy era stream so (2025-11-25, Logging).
-/// Log messages that could belong to several calls are the server's own words, which nobody here
-/// hears.
+/// What a running tool says with progress of unknown length is its output, as are log messages of
+/// its call, from the level info on. A log message that belongs to no call is output too if only
+/// one call runs at its server: servers of the legacy era stream so (2025-11-25, Logging).
+/// Otherwise it is the server's own words, which nobody here hears.
 class ClientTools final : public ToolHost {
  public:
   explicit ClientTools(Executor& loop);
@@ -34,11 +33,6 @@ class ClientTools final : public ToolHost {
   /// models' APIs do not take replaced by `_`, and with `label` before it if another server has a
   /// tool of that name. Call it for all servers before the first run.
   void add(std::string label, Client client, const std::vector<Listed>& listed);
-
-  /// A notification of the server with this label that belongs to no call: for
-  /// ClientOptions::on_notification. Thread-safe.
-  void take_notification(const std::string& label, std::string_view method,
-                         const json::object& params);
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
@@ -56,6 +50,7 @@ class ClientTools final : public ToolHost {
   struct Place {
     std::string label;
     Client client;
+    std::uint64_t listening;  // to what belongs to no call
   };
 
   Executor* loop_;
@@ -67,10 +62,6 @@ class ClientTools final : public ToolHost {
   std::uint64_t last_number_ = 1;
   std::shared_ptr<Running> running_;  // the calls under way
 };
-
-/// The text of a content block or of `data` in a log message, in both forms that servers use:
-/// `params.data` as text or a text block, and `params.content` as blocks. Empty: there is none.
-std::string text_of_log_message(const json::object& params);
 
 /// What a model is told of the result of a tool: its text; of blocks without text, what they are.
 std::string text_for_model(const json::object& result);

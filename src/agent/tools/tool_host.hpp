@@ -8,18 +8,9 @@
 #include <vector>
 
 #include "json/json.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
-
-/// A tool that an agent can call. The hints are those of MCP (Tool, annotations), with its
-/// defaults.
-struct AgentTool {
-  std::string name;  // as the model knows it; unique within a host
-  std::string description = {};
-  json::object input_schema = {};
-  bool is_read_only = false;
-  std::string server = {};  // where it is; empty: in this process
-};
 
 /// A piece of what a running tool writes.
 struct ToolChunk {

@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/run/hosted_run.hpp"
-#include "agent/tools/client_tools.hpp"
 #include "cli/agent/agent_trace.hpp"
 #include "cli/agent/agent_view.hpp"
 #include "cli/agent/policy_option.hpp"
@@ -33,12 +31,11 @@
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/standard_input.hpp"
 #include "cli/terminal/terminal.hpp"
-#include "client/api/background_loop.hpp"
 #include "core/clock.hpp"
-#include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
 #include "relay/relay_server.hpp"
+#include "sluice/agent.hpp"
 
 namespace sluice {
 namespace {
@@ -119,9 +116,9 @@ int exit_code_for(const json::object& done) {
   return kExitFailure;
 }
 
-Result<AgentRunOptions> run_options(const AgentArguments& arguments, bool is_built_in) {
-  AgentRunOptions options;
-  options.history.instructions = arguments.system;
+Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_in) {
+  AgentOptions options;
+  options.instructions = arguments.system;
   // The built-in model knows updates from its training, and few tools at a time.
   options.explains_updates = !is_built_in;
   options.offers_call_tools = !is_built_in;
@@ -156,55 +153,42 @@ Result<AgentRunOptions> run_options(const AgentArguments& arguments, bool is_bui
     }
     options.sampling.seed = static_cast<std::uint32_t>(*arguments.seed);
   }
-  if (!arguments.agrees) {
-    options.approval = [](const AgentTool& tool, const json::object& /*arguments*/) {
-      return tool.is_read_only ? std::string() : "it may change something";
-    };
-  }
+  if (!arguments.agrees) options.approval = unless_read_only;
   return options;
 }
 
-/// Connects to the servers and offers their tools. Throws Error with an exit code.
-void add_servers(ClientTools& tools, const AgentArguments& arguments, std::stop_token stop) {
-  const auto add = [&](const std::string& label, Client client) {
-    const std::vector<Listed> listed = client.tools();
-    tools.add(label, std::move(client), listed);
-  };
+/// Connects to the servers. Throws Error with an exit code.
+std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::stop_token stop) {
   if (arguments.servers.empty() && arguments.remote.command.empty()) {
-    return add("demo", connect(make_relay_server()));
+    return {{.label = "demo", .client = connect(make_relay_server())}};
   }
+  std::vector<AgentServer> servers;
   const auto open = [&](const TargetArguments& words, const std::string& label) {
     auto target = find_target(words);
     if (!target) throw std::move(target.error());
     for (const std::string& warning : target->warnings) complain(warning);
     ClientOptions options = terminal_answers();
     options.stop = stop;
-    options.on_notification = [&tools, label](std::string_view method, const json::object& params) {
-      tools.take_notification(label, method, params);
-    };
     auto client = connect_to(*std::move(target), arguments.remote, std::move(options));
     if (!client) throw std::move(client.error());
-    try {
-      add(label, *std::move(client));
-    } catch (const Error& error) {
-      throw Error{exit_code_of(error), label + ": " + error.message};
-    }
+    servers.push_back({.label = label, .client = *std::move(client)});
   };
   for (const std::string& word : arguments.servers) open({.word = word}, word);
   if (!arguments.remote.command.empty()) {
     open({.command = arguments.remote.command}, arguments.remote.command.front());
   }
+  return servers;
 }
 
 /// Asks the user whether to make a call.
-void ask_about_call(HostedRun& run, const json::object& event, const AgentArguments& arguments) {
+void ask_about_call(Run& run, const json::object& event, const AgentArguments& arguments) {
   const std::string call_id(text_at(event, "call_id"));
   const json::value* const given = event.if_contains("arguments");
   const auto user = terminal_user();
   if (!user || arguments.remote.as_json) {
     complain("agent: " + one_line(text_at(event, "tool")) +
              " is not called, because it may change something; --yes allows it");
-    (void)run.reject(call_id, "nobody is there to agree");
+    run.reject(call_id, "nobody is there to agree");
     return;
   }
   // What was typed before is no answer to this.
@@ -214,24 +198,22 @@ void ask_about_call(HostedRun& run, const json::object& event, const AgentArgume
              "? It may change something. [y/N] ");
   const auto line = user->read_line();
   if (!Interrupts::is_pending() && line && said_yes(*line).value_or(false)) {
-    (void)run.approve(call_id);
+    run.approve(call_id);
   } else {
-    (void)run.reject(call_id);
+    run.reject(call_id);
   }
 }
 
 /// Takes the events of a run until its end.
-int follow(HostedRun& run, const AgentArguments& arguments, TraceWriter& trace,
-           Interrupts& interrupts) {
+int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interrupts& interrupts) {
   EventPrinter printer(arguments.remote.as_json);
-  const std::string run_id = "run_" + random_id(16);
   const SteadyClock clock;
   bool was_cancelled = false;
   for (;;) {
     if (interrupts.take() && !std::exchange(was_cancelled, true)) run.cancel();
-    const auto event = run.events().wait(kLook);
+    const auto event = run.step(std::chrono::steady_clock::now() + kLook).event;
     if (!event) continue;
-    const json::object shown = to_object(*event, run_id);
+    const json::object shown = run.to_object(*event);
     if (trace.is_open()) {
       if (const auto written = trace.write(shown, clock.now()); !written) {
         return complain_of_run(written.error());
@@ -298,7 +280,7 @@ int run_agent(AgentArguments& arguments) {
   auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
   if (!loaded) return complain_of_run(loaded.error());
   const bool is_built_in = runs_built_in_model(loaded->config);
-  const auto options = run_options(arguments, is_built_in);
+  auto options = run_options(arguments, is_built_in);
   if (!options) return complain_of_run(options.error());
   auto prompt = the_prompt(arguments);
   if (!prompt) return complain_of_run(prompt.error());
@@ -309,39 +291,39 @@ int run_agent(AgentArguments& arguments) {
   }
   auto made = make_engine(loaded->config);
   if (!made) return complain_of_run(made.error());
-  const EngineHandle engine = *std::move(made);
-  // It outlives what belongs to it.
-  const auto background = BackgroundLoop::shared();
-  ClientTools tools(background->loop());
+  const EngineHandle handle = *std::move(made);
+  std::optional<Agent> agent;
   {
     const StopOnInterrupt interrupt;
     const auto interrupted = [] { return Interrupts::is_pending(); };
     try {
-      add_servers(tools, arguments, interrupt.token());
+      options->servers = connect_servers(arguments, interrupt.token());
     } catch (const Error& error) {
       return interrupted() ? kExitInterrupted : complain_of_run(error);
     }
-    for (const auto& [tool, policy] : options->policies) {
-      if (std::ranges::find(tools.tools(), tool, &AgentTool::name) != tools.tools().end()) continue;
-      return complain_of_run({kExitUsage, "--policy: there is no tool " + tool});
+    try {
+      agent.emplace(Model(handle.engine), *options);
+    } catch (const Error& error) {
+      if (interrupted()) return kExitInterrupted;
+      const bool is_usage = error.code == -32602;
+      return complain_of_run({is_usage ? kExitUsage : exit_code_of(error), error.message});
     }
     ProgressLine progress(STDERR_FILENO, !arguments.is_quiet);
     for (;;) {
-      const auto ready = engine.wait_ready(kLook);
+      const auto ready = handle.wait_ready(kLook);
       if (!ready) return complain_of_run(ready.error());
       if (*ready) break;
       if (interrupted()) return kExitInterrupted;
-      progress.show(engine.not_ready());
+      progress.show(handle.not_ready());
     }
   }
   Interrupts interrupts;
   int code = kExitOk;
   {
-    HostedRun run(background->loop(), *engine.engine, tools, *options, {});
-    run.start(*std::move(prompt));
+    Run run = agent->run(*std::move(prompt));
     code = follow(run, arguments, trace, interrupts);
   }
-  engine.engine->shutdown();
+  handle.engine->shutdown();
   return code;
 }
 

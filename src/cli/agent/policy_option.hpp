@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/policy/reaction_policy.hpp"
 #include "core/error.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
 

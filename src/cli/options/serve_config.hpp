@@ -14,8 +14,8 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log/log.hpp"
-#include "engine/openai/model_api.hpp"
 #include "net/loop/host_port.hpp"
+#include "sluice/model.hpp"
 
 namespace sluice {
 

@@ -13,7 +13,7 @@ namespace sluice {
 
 /// An engine, and whether it is ready to answer.
 struct EngineHandle {
-  std::unique_ptr<Engine> engine;
+  std::shared_ptr<Engine> engine;
   /// Returns an empty text once the engine can answer. Until then it returns what the engine is
   /// doing, or why it will never be ready. Thread-safe.
   std::function<std::string()> not_ready;

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/openai/model_api.hpp"
+#include "sluice/model.hpp"
 
 namespace sluice {
 

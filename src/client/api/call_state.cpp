@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "json/members.hpp"
+#include "protocol/log_message.hpp"
 #include "sluice/client.hpp"
 
 namespace sluice::detail {
@@ -14,17 +15,14 @@ double number_at(const json::object& params, std::string_view key) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-CallEvent event_of(json::object params) {
-  CallEvent event{.message = std::string(text_at(params, "message")),
-                  .progress = number_at(params, "progress")};
+CallEvent event_of(json::object params, bool is_log) {
+  CallEvent event{
+      .message = is_log ? text_of_log_message(params) : std::string(text_at(params, "message")),
+      .progress = number_at(params, "progress"),
+      .is_log = is_log};
   if (params.contains("total")) event.total = number_at(params, "total");
   event.params = std::move(params);
   return event;
-}
-
-/// What an event with these params takes in memory, whose message it has twice.
-std::size_t memory_of(const json::value& params) {
-  return size_of(params).memory() + text_at(params.get_object(), "message").size();
 }
 
 }  // namespace
@@ -35,10 +33,11 @@ ClientCall::State::State(std::size_t max_events, std::function<void()> require_l
       give_up_(std::move(give_up)),
       events_(max_events, CallOptions::kMaxEventBytes) {}
 
-void ClientCall::State::add(json::object progress) {
-  json::value params(std::move(progress));
-  const std::size_t bytes = memory_of(params);
-  CallEvent event = event_of(std::move(params.get_object()));
+void ClientCall::State::add(json::object said, bool is_log) {
+  json::value params(std::move(said));
+  const std::size_t own_bytes = size_of(params).memory();
+  CallEvent event = event_of(std::move(params.get_object()), is_log);
+  const std::size_t bytes = own_bytes + event.message.size();
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
   event.is_restart = std::exchange(restarts_, false);

@@ -27,7 +27,8 @@ class ClientCall::State final {
 
   // The loop's side. Nothing counts after the first end().
 
-  void add(json::object progress);
+  /// The params of a notification: of progress, or of a log message.
+  void add(json::object params, bool is_log = false);
   /// The next event begins anew.
   void restart();
   void end(Outcome outcome);

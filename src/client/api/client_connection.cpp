@@ -9,6 +9,8 @@
 #include "client/api/elicitation_defaults.hpp"
 #include "client/session/change_watch.hpp"
 #include "core/log/log.hpp"
+#include "json/members.hpp"
+#include "protocol/logging_level.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice::detail {
@@ -81,28 +83,45 @@ ClientSessionOptions ClientConnection::session_options(ClientOptions options) {
     };
     out.on_withdrawn = [this](std::uint64_t question) { callbacks_.withdraw(question); };
   }
-  if (options.on_notification) {
-    out.on_notification = [this, told = std::move(options.on_notification)](
-                              std::string_view method, const json::object& params) {
-      json::value kept(json::object(params, json::storage_ptr()));
-      const std::size_t bytes = method.size() + size_of(kept).memory();
-      const bool has_dropped = callbacks_.run_within(
-          {.jobs = ClientOptions::kMaxNotifications, .bytes = ClientOptions::kMaxNotificationBytes},
-          [told, method = std::string(method), kept = std::move(kept)] {
-            told(method, kept.get_object());
-          },
-          bytes);
-      if (!has_dropped) return;
-      if (const auto left_out = core_->dropped.take()) {
-        log_warning("a notification of a server was dropped: too many wait",
-                    {{"left_out", *left_out}});
-      }
-    };
-  }
+  out.on_notification = [this, told = std::move(options.on_notification)](
+                            std::string_view method, const json::object& params) {
+    // A listener may end its listening.
+    for (const auto& [id, listener] : std::map(core_->listeners)) listener(method, params);
+    if (told) tell(told, method, params);
+  };
   if (options.on_renewed) {
     out.on_renewed = [this, told = std::move(options.on_renewed)] { callbacks_.run(told, 0); };
   }
   return out;
+}
+
+void ClientConnection::tell(const Listener& told, std::string_view method,
+                            const json::object& params) {
+  json::value kept(json::object(params, json::storage_ptr()));
+  const std::size_t bytes = method.size() + size_of(kept).memory();
+  const bool has_dropped = callbacks_.run_within(
+      {.jobs = ClientOptions::kMaxNotifications, .bytes = ClientOptions::kMaxNotificationBytes},
+      [told, method = std::string(method), kept = std::move(kept)] {
+        told(method, kept.get_object());
+      },
+      bytes);
+  if (!has_dropped) return;
+  if (const auto left_out = core_->dropped.take()) {
+    log_warning("a notification of a server was dropped: too many wait", {{"left_out", *left_out}});
+  }
+}
+
+std::uint64_t ClientConnection::listen(Listener listener) {
+  const std::uint64_t id = ++last_listening_;
+  core_->loop().post([core = core_, id, listener = std::move(listener)]() mutable {
+    core->listeners.emplace(id, std::move(listener));
+  });
+  return id;
+}
+
+void ClientConnection::unlisten(std::uint64_t listening) {
+  if (core_->background->is_of_parent()) return;
+  core_->background->loop().post([core = core_, listening] { core->listeners.erase(listening); });
 }
 
 void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) {
@@ -201,8 +220,7 @@ void ClientConnection::close(const std::shared_ptr<Core>& core, std::function<vo
   });
 }
 
-std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_t max_events,
-                                                         const std::stop_token& stop) {
+std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const CallOptions& options) {
   /// Used on the loop alone.
   struct Ticket {
     ClientSession::Number number = 0;
@@ -211,7 +229,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
   const auto ticket = std::make_shared<Ticket>();
   EventLoop& loop = core_->loop();
   const auto state = std::make_shared<ClientCall::State>(
-      max_events,
+      options.max_events,
       [core = core_] {
         if (core->loop().on_loop_thread()) {
           throw std::logic_error("a callback of a client must not wait for the client");
@@ -225,15 +243,22 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
         });
       });
   // Before it begins, so that what was stopped already is not sent at all.
-  state->cancel_on({stop, stop_});
-  loop.post([core = core_, ticket, state, begin = std::move(begin)]() mutable {
+  state->cancel_on({options.stop, stop_});
+  const auto least = parse_logging_level(options.log_level);
+  loop.post([core = core_, ticket, state, least, begin = std::move(begin)]() mutable {
     if (ticket->is_given_up || !core->session) return;
-    ticket->number = begin(
-        *core->session,
-        {.on_progress =
-             [state](const json::object& said) { state->add({said, json::storage_ptr()}); },
-         .on_reissued = [state] { state->restart(); },
-         .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }});
+    RequestCallbacks callbacks{
+        .on_progress =
+            [state](const json::object& said) { state->add({said, json::storage_ptr()}); },
+        .on_reissued = [state] { state->restart(); },
+        .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }};
+    if (least) {
+      callbacks.on_log = [state, least = *least](const json::object& said) {
+        const auto level = parse_logging_level(text_at(said, "level"));
+        if (!level || *level >= least) state->add({said, json::storage_ptr()}, true);
+      };
+    }
+    ticket->number = begin(*core->session, std::move(callbacks));
   });
   return state;
 }
@@ -241,9 +266,11 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, std::size_
 std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view method,
                                                            json::object params, CallOptions options,
                                                            bool may_become_task) {
-  if (!options.meta.empty()) {
+  const bool asks_for_logs = !options.log_level.empty() && server_.revision->era == Era::modern;
+  if (!options.meta.empty() || asks_for_logs) {
     json::value& meta = params["_meta"];
     if (!meta.is_object()) meta.emplace_object();
+    if (asks_for_logs) meta.get_object()["io.modelcontextprotocol/logLevel"] = options.log_level;
     for (const auto& [key, value] : options.meta) meta.get_object()[key] = value;
   }
   return run(
@@ -254,7 +281,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
           ClientSession& session, RequestCallbacks callbacks) mutable {
         return session.begin(std::move(method), std::move(params), request, std::move(callbacks));
       },
-      options.max_events, options.stop);
+      options);
 }
 
 std::shared_ptr<ClientCall::State> ClientConnection::follow_task(std::string id,
@@ -266,7 +293,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::follow_task(std::string id,
                                                              RequestCallbacks callbacks) mutable {
         return session.follow_task(std::move(id), request, std::move(callbacks));
       },
-      options.max_events, options.stop);
+      options);
 }
 
 std::shared_ptr<ClientCall::State> ClientConnection::watch(WatchOptions options) {
@@ -279,7 +306,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::watch(WatchOptions options)
           ClientSession& session, RequestCallbacks callbacks) mutable {
         return session.watch(std::move(filter), std::move(callbacks));
       },
-      options.max_waiting, options.stop);
+      {.stop = options.stop, .max_events = options.max_waiting});
 }
 
 void ClientConnection::notify(std::string_view method, json::object params) {

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "client/api/background_loop.hpp"
@@ -45,6 +49,12 @@ class ClientConnection final {
   [[nodiscard]] std::shared_ptr<ClientCall::State> watch(WatchOptions options);
   void notify(std::string_view method, json::object params);
 
+  /// Hears of notifications that belong to no call, beside ClientOptions::on_notification. On the
+  /// loop, which it must not hold up, until unlisten(). Returns what to end it with.
+  using Listener = std::function<void(std::string_view method, const json::object& params)>;
+  [[nodiscard]] std::uint64_t listen(Listener listener);
+  void unlisten(std::uint64_t listening);
+
  private:
   ClientConnection();
   /// It is neither closed nor destroyed in a process that was forked off, because it goes on in the
@@ -56,17 +66,20 @@ class ClientConnection final {
     std::shared_ptr<BackgroundLoop> background;
     /// Throws Error if the loop runs in the parent of this process.
     [[nodiscard]] EventLoop& loop() const;
-    std::shared_ptr<ClientSession> session = {};  // null once it is closed; used on the loop alone
-    LogLimit dropped;                             // notifications
-    LogLimit failures;                            // of the user's functions
+    // Used on the loop alone:
+    std::shared_ptr<ClientSession> session = {};  // null once it is closed
+    std::map<std::uint64_t, Listener> listeners = {};
+    LogLimit dropped;   // notifications
+    LogLimit failures;  // of the user's functions
   };
 
   /// Begins something of the session, as a request of the caller.
   using Begin = UniqueFunction<ClientSession::Number(ClientSession& session, RequestCallbacks)>;
-  std::shared_ptr<ClientCall::State> run(Begin begin, std::size_t max_events,
-                                         const std::stop_token& stop);
+  std::shared_ptr<ClientCall::State> run(Begin begin, const CallOptions& options);
 
   [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);
+  /// Tells the user's function on its thread.
+  void tell(const Listener& told, std::string_view method, const json::object& params);
   /// Asks the user's function on its thread, and gives the answer back on the loop, unless nobody
   /// waits for it: question_stop().
   void ask(ServerQuestion question, const ClientAnswer& answer);
@@ -78,6 +91,7 @@ class ClientConnection final {
   Duration idle_timeout_{};
   std::stop_token stop_;  // of all requests
   CallbackThread callbacks_;
+  std::atomic<std::uint64_t> last_listening_ = 0;
 };
 
 }  // namespace sluice::detail

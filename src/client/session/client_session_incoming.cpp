@@ -226,6 +226,11 @@ void ClientSession::on_notification(const Message& message, const RequestId* rep
   const bool is_taken = activities_.on_notification(message.method, params);
   if (is_taken || message.method == "notifications/progress") return;
   const OpenRequest* const request = requests_.find(request_of(reply_to));
+  if (request != nullptr && request->callbacks.on_log &&
+      message.method == "notifications/message") {
+    const auto on_log = request->callbacks.on_log;
+    return on_log(params);
+  }
   const auto told = request != nullptr && request->callbacks.on_notification
                         ? request->callbacks.on_notification
                         : options_.on_notification;
@@ -260,7 +265,7 @@ bool ClientSession::reissue(Number number, OpenRequest& request, Error& why) {
     return false;
   }
   const RequestCallbacks& callbacks = request.callbacks;
-  const bool hears_parts = callbacks.on_progress || callbacks.on_notification;
+  const bool hears_parts = callbacks.on_progress || callbacks.on_notification || callbacks.on_log;
   if (hears_parts && !callbacks.on_reissued) return false;
   const std::optional<Duration> wait = request.reissues.next();
   if (!wait) return false;

@@ -11,8 +11,8 @@
 #include "engine/engine.hpp"
 #include "engine/openai/answer_repairs.hpp"
 #include "engine/openai/call_collector.hpp"
-#include "engine/openai/model_api.hpp"
 #include "json/json.hpp"
+#include "sluice/model.hpp"
 
 namespace sluice {
 

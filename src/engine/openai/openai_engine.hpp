@@ -5,8 +5,8 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/openai/model_api.hpp"
 #include "net/http/url.hpp"
+#include "sluice/model.hpp"
 
 namespace sluice {
 

@@ -33,8 +33,10 @@ struct RequestCallbacks {
   std::function<void(const json::object& params)> on_progress = {};
   /// Other notifications that came in the reply to the request, where requests have such.
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
+  /// The params of log messages among these, in place of on_notification.
+  std::function<void(const json::object& params)> on_log = {};
   /// The stream of the answer broke off and the request is sent again: its progress begins anew.
-  /// Without this, a request is not sent again if one of the two above is there, for what was said
+  /// Without this, a request is not sent again if one of those above is there, for what was said
   /// would be said twice.
   std::function<void()> on_reissued = {};
   /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/json.hpp"
+#include "sluice/json.hpp"
 
 namespace sluice {
 
@@ -142,8 +142,5 @@ struct AgentEvent {
 /// The event as it is sent and recorded: a JSON object with `type`, `sequence_number`, `run_id`,
 /// `turn`, and what the table says.
 json::object to_object(const AgentEvent& event, std::string_view run_id);
-
-/// docs/events.md: the table of the vocabulary, in Markdown.
-std::string event_table();
 
 }  // namespace sluice

@@ -1,0 +1,123 @@
+#pragma once
+
+// An agent: a model that uses tools, and sees what they write while they run.
+//
+//   sluice::Agent agent(sluice::remote_model({.url = "http://127.0.0.1:8080/v1"}),
+//                       {.instructions = "Use the tools.",
+//                        .servers = {{"notes", sluice::connect("http://127.0.0.1:8090/mcp")}},
+//                        .policy = {.when = sluice::ReactionPolicy::When::debounce}});
+//   sluice::Run run = agent.run("What is due today?");
+//   while (auto event = run.next()) std::cout << run.to_object(*event) << "\n";
+//
+// The events of a run are one ordered stream: what the model says, what its tools write, and what
+// the agent decides (sluice/agent_event.hpp). Functions that wait block the calling thread. A
+// handler of a server must not do that: there, `co_await run.next(loop)` waits without a thread.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/agent_event.hpp"
+#include "sluice/agent_options.hpp"
+#include "sluice/json.hpp"
+#include "sluice/model.hpp"
+#include "sluice/request_loop.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice {
+
+namespace detail {
+class AgentState;
+class RunState;
+}  // namespace detail
+
+/// How a run has ended.
+struct RunResult {
+  std::string status = {};  // "completed", "incomplete", "cancelled" or "failed"
+  std::string reason = {};  // why, if it is not completed; may be empty
+  std::string text = {};    // the last answer of the model
+  json::object usage = {};  // input_tokens, cached_tokens, output_tokens, turns, reactions
+
+  bool is_completed() const { return status == "completed"; }
+};
+
+/// What Run::step() has found.
+struct RunStep {
+  enum class State : std::uint8_t {
+    event,  // the next event
+    idle,   // there was none until the deadline
+    done,   // the last one was taken before
+  };
+  State state = State::idle;
+  std::optional<AgentEvent> event = {};  // if there is one
+};
+
+/// A run of an agent. Destroying it cancels it, with its calls and the model's answer. Thread-safe,
+/// but only one thread or coroutine at a time may take events: another one gets std::logic_error.
+/// Must not be destroyed within a callback of a client.
+///
+/// Events that nobody takes hold up what makes them, as AgentOptions::events says.
+class [[nodiscard]] Run {
+ public:
+  explicit Run(std::shared_ptr<detail::RunState> state);
+  ~Run();
+  Run(Run&&) noexcept;
+  Run& operator=(Run&&) noexcept;
+
+  /// Names the run in its events.
+  const std::string& id() const;
+
+  /// Waits for the next event. Nothing: the last one was taken.
+  std::optional<AgentEvent> next();
+  /// The next event, if it is there. Never waits.
+  std::optional<AgentEvent> poll();
+  /// Waits for the next event until the deadline, and takes at most one.
+  RunStep step(std::chrono::steady_clock::time_point deadline);
+  /// next() for a coroutine of a handler or a middleware. The run must outlive the wait.
+  Task<std::optional<AgentEvent>> next(RequestLoop& loop);
+  /// Takes what events there are until the end, and returns how the run has ended.
+  RunResult result();
+  /// Whether the last event was taken.
+  bool is_over() const;
+  /// The event as it is sent and recorded (docs/events.md).
+  json::object to_object(const AgentEvent& event) const;
+
+  /// Gives the model a text. Returns the id that the event input_delivered has.
+  /// Throws Error: kBusy if AgentOptions::max_inputs wait; -32602 if the run is over.
+  std::string inject(std::string text, RunInput::When when = RunInput::When::asap);
+  /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
+  void cancel_call(std::string_view call_id);
+  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
+  /// there are none, the run is over.
+  void cancel_turn();
+  /// Ends the run.
+  void cancel();
+  /// Lets a call go on that waits for approval. Throws Error -32602 if none of this id does.
+  void approve(std::string_view call_id);
+  /// The same, but the call is not made. The model is told `reason`.
+  void reject(std::string_view call_id, std::string_view reason = {});
+
+ private:
+  std::shared_ptr<detail::RunState> state_;
+};
+
+/// A model with tools. Copies are handles of the same agent, which lives as long as they and its
+/// runs. Any number of runs may be under way. Thread-safe.
+class Agent {
+ public:
+  /// Asks the servers for their tools. Throws Error: what Client::tools() throws, with the server's
+  /// label; -32602 if a policy makes no sense or names a tool that there is not.
+  explicit Agent(Model model, AgentOptions options = {});
+
+  /// The tools, as the model knows them.
+  const std::vector<AgentTool>& tools() const;
+  /// Begins a run.
+  Run run(std::string input) const;
+
+ private:
+  std::shared_ptr<detail::AgentState> state_;
+};
+
+}  // namespace sluice

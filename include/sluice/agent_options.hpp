@@ -1,0 +1,173 @@
+#pragma once
+
+// How an agent runs: its tools, when its model is shown what they write, and its limits.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/chat.hpp"
+#include "sluice/client.hpp"
+#include "sluice/error.hpp"
+#include "sluice/json.hpp"
+
+namespace sluice {
+
+/// A tool that an agent can call. The hints are those of MCP (Tool, annotations), with its
+/// defaults.
+struct AgentTool {
+  std::string name = {};  // as the model knows it; unique within an agent
+  std::string description = {};
+  json::object input_schema = {};
+  bool is_read_only = false;
+  std::string server = {};  // the label of the server that has it
+};
+
+/// A server whose tools an agent may call. Functions of the program itself are tools of a
+/// sluice::Server: `{"own", connect(server)}`.
+struct AgentServer {
+  /// Names it in AgentTool. Stands before the name of a tool that another server has too.
+  std::string label;
+  Client client;
+};
+
+/// When the model is shown what a running tool has written so far, and asked what it makes of it.
+struct ReactionPolicy {
+  enum class When : std::uint8_t {
+    pass_through,  // never: it sees the result alone
+    every_chunk,   // at once
+    every_n,       // after `every` chunks
+    debounce,      // when the tool pauses for `quiet`, or `max_wait` or `max_bytes` is reached
+    match,         // when a line contains `pattern`
+    on_demand,     // when it asks with tool_status
+    on_idle,       // when it has nothing else to do
+  };
+  When when = When::pass_through;
+  std::uint32_t every = 1;
+  std::chrono::nanoseconds quiet = std::chrono::milliseconds(300);
+  std::chrono::nanoseconds max_wait = std::chrono::seconds(2);
+  std::size_t max_bytes = 4096;
+  std::string pattern = {};  // RE2
+
+  /// Whether an answer that the model is giving is broken off, rather than waited for.
+  bool interrupts = false;
+  /// The least time between two reactions to a call.
+  std::chrono::nanoseconds min_interval = {};
+  std::uint32_t max_reactions = 20;       // of a call; 0: no limit
+  std::uint64_t max_reaction_tokens = 0;  // that the model writes in them; 0: no limit
+};
+
+/// What may be changed or refused on its way. Each function returns what is to be used instead, or
+/// an error, whose text is told to the model or, for the input and the output, ends the run. They
+/// run on the thread of all clients and must not wait. An empty one lets everything through. What
+/// they throw counts as an error without its text.
+struct Guardrails {
+  std::function<std::expected<std::string, Error>(std::string text)> input = {};
+  std::function<std::expected<std::string, Error>(std::string text)> output =
+      {};  // the last answer
+  std::function<std::expected<json::object, Error>(const AgentTool&, json::object arguments)>
+      arguments = {};
+  std::function<std::expected<std::string, Error>(const AgentTool&, std::string text)> result = {};
+  /// Of what the model is shown while a tool runs.
+  std::function<std::expected<std::string, Error>(const AgentTool&, std::string text)> chunk = {};
+};
+
+/// What a run may use up. At a limit the model is asked for one last answer, without tools, and the
+/// run is incomplete.
+struct RunBudget {
+  std::uint32_t turns = 20;      // answers of the model
+  std::uint32_t reactions = 50;  // answers to what running tools have written; not counted as turns
+  std::uint64_t tokens = 0;      // that the model has read and written; 0: no limit
+  std::chrono::nanoseconds time = {};  // 0: no limit
+};
+
+/// What to do with the output of a tool that nobody takes.
+enum class OutputOverflow : std::uint8_t {
+  block,        // the tool's server is not read any more, until half of it is taken
+  coalesce,     // chunks that wait become one event; beyond the limit as with block
+  drop_oldest,  // the oldest chunks are dropped, which the next event of the call says
+};
+
+/// The limits of the events of a run that wait to be taken.
+struct RunEventsOptions {
+  OutputOverflow overflow = OutputOverflow::coalesce;
+  /// How much of one call may wait: bytes of its output, and chunks.
+  std::size_t max_call_bytes = std::size_t{1} << 20U;
+  std::size_t max_call_events = 1000;
+  /// How many pieces of a model's text may wait before the model is held up.
+  std::size_t max_model_events = 1000;
+};
+
+/// Why a call of this tool with these arguments must be approved; an empty text: it need not be.
+/// Runs on the thread of all clients and must not wait.
+using ApprovalRule =
+    std::function<std::string(const AgentTool& tool, const json::object& arguments)>;
+
+/// An ApprovalRule: calls of tools that do not say that they only read.
+std::string unless_read_only(const AgentTool& tool, const json::object& arguments);
+
+struct AgentOptions {
+  std::string name = "agent";
+  std::string instructions = {};  // a system message
+  std::vector<AgentServer> servers = {};
+
+  ReactionPolicy policy = {};  // of tools that have none of their own
+  std::map<std::string, ReactionPolicy, std::less<>> policies = {};  // by tool
+  ApprovalRule approval = {};                                        // empty: no call must be
+  Guardrails guardrails = {};
+
+  RunBudget budget = {};
+  std::size_t max_running = 8;  // calls at a time; further ones wait
+  std::size_t max_running_of_server = 8;
+  std::size_t max_calls_of_answer = 32;  // further ones fail
+  std::size_t max_inputs = 100;          // that wait to be delivered
+  /// Of a call, without output; 0: none.
+  std::chrono::nanoseconds idle_timeout = std::chrono::minutes(5);
+  std::chrono::nanoseconds call_timeout = {};  // of a call, in total; 0: none
+  /// How long calls may go on that still run after the last answer; their output is for the user.
+  std::chrono::nanoseconds grace = std::chrono::milliseconds(500);
+  RunEventsOptions events = {};
+
+  SamplingParams sampling = {};
+  std::optional<int> max_tokens = {};  // of one answer
+  /// The most bytes of one answer. A longer one is broken off, as by its length.
+  std::size_t max_answer = std::size_t{1} << 20U;
+  /// Whether the model's template demands that users and assistants alternate.
+  bool alternates = false;
+  /// The most bytes of one interim update. Of a longer one the model is shown the end.
+  std::size_t max_update = std::size_t{8} << 10U;
+  /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
+  std::size_t max_result = std::size_t{256} << 10U;
+
+  /// Whether tool_status and tool_cancel are offered beside the tools.
+  bool offers_call_tools = true;
+  /// Whether the instructions explain to the model what updates are.
+  bool explains_updates = true;
+  /// Whether the same call may run twice at a time.
+  bool allows_duplicates = false;
+  /// Whether calls are cancelled by an input that interrupts. If not, they go on.
+  bool cancels_on_interrupt = false;
+  /// Whether the model may go on while a tool runs.
+  bool detaches = true;
+};
+
+/// A text for a run that is under way.
+struct RunInput {
+  enum class When : std::uint8_t {
+    asap,       // before the next answer; calls that run are not waited for
+    when_idle,  // once the model has nothing else to do
+    silent,     // before the next answer, whatever causes that
+    interrupt,  // at once: an answer that is being given is broken off
+  };
+  std::string text;
+  When when = When::asap;
+};
+
+}  // namespace sluice

@@ -1,0 +1,108 @@
+#include "sluice/agent.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "agent/api/agent_state.hpp"
+#include "agent/api/run_state.hpp"
+#include "core/clock.hpp"
+
+namespace sluice {
+
+Run::Run(std::shared_ptr<detail::RunState> state) : state_(std::move(state)) {}
+Run::~Run() = default;
+Run::Run(Run&&) noexcept = default;
+Run& Run::operator=(Run&&) noexcept = default;
+
+const std::string& Run::id() const {
+  return state_->id();
+}
+
+std::optional<AgentEvent> Run::next() {
+  while (!is_over()) {
+    if (auto event = state_->wait(kForever)) return event;
+  }
+  return std::nullopt;
+}
+
+std::optional<AgentEvent> Run::poll() {
+  return state_->poll();
+}
+
+RunStep Run::step(std::chrono::steady_clock::time_point deadline) {
+  if (is_over()) return {.state = RunStep::State::done};
+  const auto left = deadline - std::chrono::steady_clock::now();
+  auto event = left > left.zero() ? state_->wait(at_most_forever(left)) : poll();
+  const auto state = event ? RunStep::State::event : RunStep::State::idle;
+  return {.state = state, .event = std::move(event)};
+}
+
+Task<std::optional<AgentEvent>> Run::next(RequestLoop& loop) {
+  /// Nobody is told any more once the coroutine has gone.
+  struct Wait {
+    explicit Wait(std::shared_ptr<detail::RunState> of) : state(std::move(of)) {}
+    ~Wait() { state->events().forget_next(); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    std::shared_ptr<detail::RunState> state;
+  };
+  while (!is_over()) {
+    if (auto event = poll()) co_return event;
+    const Wait wait(state_);
+    co_await loop.callback<void>([&wait](Resolver<void> resolver) {
+      wait.state->events().on_next([resolver]() mutable { resolver.succeed(); });
+    });
+  }
+  co_return std::nullopt;
+}
+
+RunResult Run::result() {
+  while (next()) {
+  }
+  return state_->result();
+}
+
+bool Run::is_over() const {
+  return state_->events().is_over();
+}
+
+json::object Run::to_object(const AgentEvent& event) const {
+  return sluice::to_object(event, id());
+}
+
+std::string Run::inject(std::string text, RunInput::When when) {
+  return state_->inject({.text = std::move(text), .when = when});
+}
+
+void Run::cancel_call(std::string_view call_id) {
+  state_->cancel_call(call_id);
+}
+
+void Run::cancel_turn() {
+  state_->cancel_turn();
+}
+
+void Run::cancel() {
+  state_->cancel();
+}
+
+void Run::approve(std::string_view call_id) {
+  state_->approve(call_id);
+}
+
+void Run::reject(std::string_view call_id, std::string_view reason) {
+  state_->reject(call_id, reason);
+}
+
+Agent::Agent(Model model, AgentOptions options)
+    : state_(std::make_shared<detail::AgentState>(std::move(model), std::move(options))) {}
+
+const std::vector<AgentTool>& Agent::tools() const {
+  return state_->tools.tools();
+}
+
+Run Agent::run(std::string input) const {
+  return Run(std::make_shared<detail::RunState>(state_, std::move(input)));
+}
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#include "agent/api/agent_state.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/api/user_functions.hpp"
+#include "agent/policy/reaction_trigger.hpp"
+
+namespace sluice::detail {
+namespace {
+
+constexpr int kInvalid = -32602;
+
+void require(const Result<void>& outcome, const std::string& what) {
+  if (!outcome) throw Error{kInvalid, what + ": " + outcome.error().message};
+}
+
+}  // namespace
+
+AgentState::AgentState(Model asked, AgentOptions given)
+    : model(std::move(asked)), options(shielded(std::move(given))), tools(background->loop()) {
+  require(check(options.policy), "policy");
+  std::set<std::string, std::less<>> labels;
+  for (const AgentServer& server : options.servers) {
+    if (!labels.insert(server.label).second) {
+      throw Error{kInvalid, "Two servers have the label \"" + server.label + "\""};
+    }
+    Client client = server.client;
+    std::vector<Listed> listed;
+    try {
+      listed = client.tools();
+    } catch (const Error& error) {
+      throw Error{error.code, server.label + ": " + error.message, error.data};
+    }
+    tools.add(server.label, std::move(client), listed);
+  }
+  for (const auto& [tool, policy] : options.policies) {
+    require(check(policy), "policy of " + tool);
+    const auto& all = tools.tools();
+    if (std::ranges::find(all, tool, &AgentTool::name) == all.end()) {
+      throw Error{kInvalid, "There is no tool " + tool + ", which has a policy"};
+    }
+  }
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "agent/api/agent_state.hpp"
+#include "agent/events/run_events.hpp"
+#include "agent/run/agent_run.hpp"
+
+namespace sluice::detail {
+
+/// A run on the loop of all clients. Destroying it cancels the run. Thread-safe; functions that
+/// wait for the loop's turn throw std::logic_error on the loop's thread.
+class RunState {
+ public:
+  RunState(std::shared_ptr<AgentState> agent, std::string input);
+  ~RunState();
+  RunState(const RunState&) = delete;
+  RunState& operator=(const RunState&) = delete;
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] RunEvents& events() { return events_; }
+  /// As those of RunEvents.
+  std::optional<AgentEvent> poll();
+  std::optional<AgentEvent> wait(Duration patience);
+  /// How the run has ended, once its last event was taken.
+  [[nodiscard]] RunResult result() const;
+
+  // As those of AgentRun, whose errors they throw.
+
+  std::string inject(RunInput input);
+  void cancel_call(std::string_view call_id);
+  void cancel_turn();
+  void cancel();
+  void approve(std::string_view call_id);
+  void reject(std::string_view call_id, std::string_view reason);
+
+ private:
+  /// Does `work` on the loop and returns what it returns.
+  template <class Work>
+  auto on_loop(Work work) {
+    using Value = std::invoke_result_t<Work&>;
+    require_other_thread();
+    std::promise<Value> promise;
+    auto future = promise.get_future();
+    agent_->background->loop().post([&promise, &work] {
+      if constexpr (std::is_void_v<Value>) {
+        work();
+        promise.set_value();
+      } else {
+        promise.set_value(work());
+      }
+    });
+    return future.get();
+  }
+  void require_other_thread() const;
+  std::optional<AgentEvent> noted(std::optional<AgentEvent> event);
+  void note(const AgentEvent& last);
+
+  const std::shared_ptr<AgentState> agent_;
+  const std::string id_;
+  RunEvents events_;
+  std::shared_ptr<AgentRun> run_;  // is touched on the loop alone
+  mutable std::mutex mutex_;
+  std::optional<RunResult> result_;
+};
+
+}  // namespace sluice::detail

@@ -1,0 +1,357 @@
+#include "sluice/agent.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "scripted_model.hpp"
+#include "sluice/server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Type = AgentEventType;
+using When = ReactionPolicy::When;
+
+struct Count {
+  int to;
+};
+struct Nothing {};
+
+/// What the tools of a test wait for and tell.
+struct Gates {
+  std::promise<void> opened;
+  std::shared_future<void> open = opened.get_future().share();
+  std::atomic<int> begun = 0;
+  std::promise<void> ended;
+};
+
+Server tools(Gates& gates) {
+  Server server("tools", "1");
+  const ToolOptions reads{.annotations = {.read_only = true}};
+  server.tool(
+      "count", "Counts aloud",
+      [](Count in, Call& /*call*/) -> Stream<std::string> {
+        for (int i = 1; i <= in.to; ++i) co_yield text(std::to_string(i) + " ");
+        co_return "counted to " + std::to_string(in.to);
+      },
+      reads);
+  // Says one thing, and another once the test lets it.
+  server.tool("two_steps", "Does it in two steps",
+              [&gates](Nothing, Call& call) -> Stream<std::string> {
+                ++gates.begun;
+                co_yield text("half");
+                co_await call.in_background([open = gates.open] { open.wait(); });
+                co_yield text("whole");
+                co_return "both";
+              });
+  server.tool("hang", "Never ends", [&gates](Nothing, Call& call) -> Task<std::string> {
+    struct Told {
+      Gates* gates;
+      ~Told() { gates->ended.set_value(); }
+    };
+    const Told told{&gates};
+    ++gates.begun;
+    co_await call.sleep(1h);
+    co_return "no";
+  });
+  server.tool("log", "Writes log messages", [](Nothing, Call& call) {
+    call.log(LoggingLevel::debug, "not this");
+    call.log(LoggingLevel::info, "this");
+    return std::string("logged");
+  });
+  return server;
+}
+
+class AgentApiTest : public ::testing::Test {
+ protected:
+  Agent agent(const ScriptedModel& model, AgentOptions options = {}) {
+    options.servers.push_back({.label = "tools", .client = connect(tools(gates))});
+    return Agent(model.model(), std::move(options));
+  }
+
+  Gates gates;
+};
+
+std::vector<AgentEvent> all_events(sluice::Run& run) {
+  std::vector<AgentEvent> events;
+  while (auto event = run.next()) events.push_back(*std::move(event));
+  return events;
+}
+
+std::string text_of(const std::vector<AgentEvent>& events, Type type) {
+  std::string out;
+  for (const AgentEvent& event : events) {
+    if (event.type == type) out += event.text;
+  }
+  return out;
+}
+
+/// Takes events up to one of this type.
+AgentEvent wait_for(sluice::Run& run, Type type) {
+  while (auto event = run.next()) {
+    if (event->type == type) return *std::move(event);
+  }
+  throw std::runtime_error("the run has ended before");
+}
+
+TEST_F(AgentApiTest, AModelCallsAToolWhoseOutputTheUserSees) {
+  const ScriptedModel model({calls("count", {{"to", 3}}), says("It is 3.")});
+  auto run = agent(model, {.name = "counter", .instructions = "Count."}).run("Count to 3");
+  const std::vector<AgentEvent> events = all_events(run);
+  EXPECT_EQ(events.front().type, Type::run_started);
+  EXPECT_EQ(events.back().type, Type::run_done);
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].sequence_number, i);
+  EXPECT_EQ(text_of(events, Type::tool_output_delta), "1 2 3 ");
+  EXPECT_EQ(text_of(events, Type::output_text_delta), "It is 3.");
+  const RunResult result = run.result();
+  EXPECT_TRUE(result.is_completed());
+  EXPECT_EQ(result.text, "It is 3.");
+  EXPECT_EQ(result.usage.at("turns"), 2);
+  EXPECT_TRUE(run.is_over());
+  EXPECT_FALSE(run.next());
+  EXPECT_EQ(run.step(std::chrono::steady_clock::now()).state, RunStep::State::done);
+
+  const ModelRequest first = model.asked(0);
+  EXPECT_THAT(first.messages.front().content, HasSubstr("Count."));
+  EXPECT_EQ(first.messages.back().content, "Count to 3");
+  EXPECT_EQ(first.tools.size(), 6U) << "with tool_status and tool_cancel";
+  const ModelRequest second = model.asked(1);
+  EXPECT_EQ(second.messages.back().role, "tool");
+  EXPECT_THAT(second.messages.back().content, HasSubstr("counted to 3"));
+  const json::object shown = run.to_object(events.front());
+  EXPECT_EQ(shown.at("run_id"), json::value(run.id()));
+  EXPECT_EQ(shown.at("agent"), "counter");
+}
+
+TEST_F(AgentApiTest, AModelReactsWhileTheToolRuns) {
+  const ScriptedModel model({calls("two_steps"), says("Half of it is there."), says("Done.")});
+  auto run = agent(model, {.policy = {.when = When::every_chunk}}).run("Go");
+  EXPECT_EQ(wait_for(run, Type::reaction_done).type, Type::reaction_done);
+  EXPECT_THAT(model.asked(1).messages.back().content, HasSubstr("half"));
+  gates.opened.set_value();
+  const RunResult result = run.result();
+  EXPECT_TRUE(result.is_completed()) << result.reason;
+  EXPECT_EQ(result.text, model.answers() == 3 ? "Done." : "There is nothing more to say.");
+}
+
+TEST_F(AgentApiTest, RunsOfOneAgentShareItsServers) {
+  std::vector<ScriptedModel::Answer> answers(64, says("Done."));
+  const ScriptedModel model(answers);
+  const Agent one = agent(model);
+  std::vector<sluice::Run> runs;
+  for (int i = 0; i < 32; ++i) runs.push_back(one.run("Go"));
+  for (auto& run : runs) EXPECT_EQ(run.result().text, "Done.");
+  auto again = one.run("Go");
+  EXPECT_EQ(again.result().text, "Done.");
+  EXPECT_NE(again.id(), runs.front().id());
+}
+
+TEST_F(AgentApiTest, LogMessagesOfACallAreItsOutput) {
+  const ScriptedModel model({calls("log"), says("Done.")});
+  auto run = agent(model).run("Go");
+  EXPECT_EQ(text_of(all_events(run), Type::tool_output_delta), "this");
+}
+
+TEST_F(AgentApiTest, AStepTakesOneEventAtMost) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  EXPECT_EQ(run.step(std::chrono::steady_clock::now()).state, RunStep::State::idle);
+  EXPECT_EQ(run.step(std::chrono::steady_clock::now() + 1ms).state, RunStep::State::idle);
+  gates.opened.set_value();
+  const RunStep step = run.step(std::chrono::steady_clock::now() + 1h);
+  ASSERT_EQ(step.state, RunStep::State::event);
+  EXPECT_EQ(step.event->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
+}
+
+TEST_F(AgentApiTest, OnlyOneMayWait) {
+  const ScriptedModel model({calls("hang")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_started);
+  // Whoever comes second is refused, and tries again.
+  std::thread waits([&run] {
+    for (;;) {
+      try {
+        EXPECT_EQ(run.result().status, "cancelled");
+        return;
+      } catch (const std::logic_error&) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  bool is_refused = false;
+  while (!is_refused) {
+    try {
+      (void)run.step(std::chrono::steady_clock::now() + 1ms);
+    } catch (const std::logic_error&) {
+      is_refused = true;
+    }
+  }
+  run.cancel();
+  waits.join();
+}
+
+TEST_F(AgentApiTest, InputsComeFromAnyThread) {
+  const ScriptedModel model({calls("two_steps"), says("Heard."), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  std::string id;
+  std::thread([&] { id = run.inject("Listen!"); }).join();
+  EXPECT_EQ(wait_for(run, Type::input_delivered).data.at("input_id"), json::value(id));
+  EXPECT_EQ(model.asked(1).messages.back().content, "Listen!");
+  gates.opened.set_value();
+  EXPECT_TRUE(run.result().is_completed());
+  try {
+    run.inject("Too late");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, -32602);
+  }
+}
+
+TEST_F(AgentApiTest, CallsWaitForApproval) {
+  for (const bool agrees : {true, false}) {
+    const ScriptedModel model({calls("log"), says("Done.")});
+    auto run = agent(model, {.approval = unless_read_only}).run("Go");
+    const AgentEvent asked = wait_for(run, Type::approval_required);
+    EXPECT_THROW(run.approve("another"), Error);
+    agrees ? run.approve(asked.call_id) : run.reject(asked.call_id, "not today");
+    EXPECT_TRUE(run.result().is_completed());
+    EXPECT_THAT(model.asked(1).messages.back().content, HasSubstr(agrees ? "logged" : "not today"));
+  }
+  const ScriptedModel model({calls("count", {{"to", 1}}), says("Done.")});
+  auto run = agent(model, {.approval = unless_read_only}).run("Go");
+  EXPECT_TRUE(run.result().is_completed()) << "it only reads";
+}
+
+TEST_F(AgentApiTest, CancellingReachesTheTool) {
+  const ScriptedModel model({calls("hang"), says("Then not.")});
+  auto run = agent(model).run("Go");
+  const AgentEvent begun = wait_for(run, Type::tool_output_started);
+  while (gates.begun == 0) std::this_thread::yield();
+  run.cancel_call(begun.call_id);
+  gates.ended.get_future().wait();
+  EXPECT_EQ(run.result().text, "Then not.");
+}
+
+TEST_F(AgentApiTest, DroppingARunCancelsItsCalls) {
+  const ScriptedModel model({calls("hang")});
+  {
+    auto run = agent(model).run("Go");
+    while (gates.begun == 0) std::this_thread::yield();
+  }
+  gates.ended.get_future().wait();
+}
+
+TEST_F(AgentApiTest, ACancelledTurnLeavesTheRunItsInputs) {
+  const ScriptedModel model({calls("hang"), says("Something else.")});
+  auto run = agent(model).run("Go");
+  while (gates.begun == 0) std::this_thread::yield();
+  run.inject("Something else", RunInput::When::when_idle);
+  run.cancel_turn();
+  EXPECT_EQ(run.result().text, "Something else.");
+}
+
+TEST_F(AgentApiTest, AFunctionThatThrowsRefuses) {
+  const ScriptedModel model({calls("count", {{"to", 1}}), says("Done.")});
+  AgentOptions options;
+  options.guardrails.arguments = [](const AgentTool&,
+                                    const json::object&) -> std::expected<json::object, Error> {
+    throw std::runtime_error("secret");
+  };
+  auto run = agent(model, std::move(options)).run("Go");
+  EXPECT_TRUE(run.result().is_completed());
+  EXPECT_EQ(model.asked(1).messages.back().content, "The call was not made: a check has failed");
+
+  const ScriptedModel other({calls("count", {{"to", 1}}), says("Done.")});
+  AgentOptions rules;
+  rules.approval = [](const AgentTool&, const json::object&) -> std::string {
+    throw Error{1, "the rule says so"};
+  };
+  auto asks = agent(other, std::move(rules)).run("Go");
+  EXPECT_EQ(wait_for(asks, Type::approval_required).data.at("reason"), "the rule says so");
+}
+
+TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
+  const ScriptedModel model({});
+  const auto why = [&](AgentOptions options) {
+    try {
+      agent(model, std::move(options));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, -32602);
+      return error.message;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(why({.policy = {.when = When::every_n, .every = 0}}), HasSubstr("every=0"));
+  EXPECT_THAT(why({.policies = {{"nothing", {}}}}), HasSubstr("no tool nothing"));
+  EXPECT_THAT(why({.policies = {{"count", {.when = When::match, .pattern = "("}}}}),
+              HasSubstr("policy of count"));
+  EXPECT_THAT(why({.servers = {{.label = "tools", .client = connect(tools(gates))}}}),
+              HasSubstr("the label \"tools\""));
+}
+
+TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {
+  const ScriptedModel model({});
+  std::stop_source stop;
+  Client client = connect(tools(gates), {.stop = stop.get_token()});
+  stop.request_stop();
+  try {
+    Agent(model.model(), {.servers = {{.label = "gone", .client = client}}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message, HasSubstr("gone: "));
+  }
+}
+
+TEST_F(AgentApiTest, AHandlerOfAServerRunsAnAgent) {
+  const ScriptedModel model({calls("count", {{"to", 2}}), says("It is 2.")});
+  const Agent inner = agent(model);
+  Server server("outer", "1");
+  server.tool("ask", "Asks an agent", [inner](Nothing, Call& call) -> Task<std::string> {
+    auto run = inner.run("Count to 2");
+    std::string seen;
+    while (auto event = co_await run.next(call)) {
+      if (event->type == Type::tool_output_delta) seen += event->text;
+    }
+    co_return seen + "| " + run.result().text;
+  });
+  EXPECT_EQ(connect(server).call("ask").result().text(), "1 2 | It is 2.");
+}
+
+TEST_F(AgentApiTest, AHandlerThatIsGoneWaitsForNoEvent) {
+  const ScriptedModel model({calls("hang"), says("Done.")});
+  const Agent inner = agent(model);
+  std::promise<void> began;
+  Server server("outer", "1");
+  server.tool("ask", "Asks an agent", [&](Nothing, Call& call) -> Task<std::string> {
+    auto run = inner.run("Go");
+    while (auto event = co_await run.next(call)) {
+      if (event->type == Type::tool_output_started) began.set_value();
+    }
+    co_return "it has ended";
+  });
+  Client client = connect(server);
+  {
+    auto call = client.call("ask");
+    began.get_future().wait();
+  }
+  gates.ended.get_future().wait();
+}
+
+}  // namespace
+}  // namespace sluice

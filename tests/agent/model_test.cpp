@@ -1,0 +1,149 @@
+#include "sluice/model.hpp"
+
+#include <atomic>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "scripted_model.hpp"
+#include "sluice/agent.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using Type = AgentEventType;
+
+RunResult answer_of(const ScriptedModel::Answer& answer) {
+  const ScriptedModel model({answer});
+  auto run = Agent(model.model()).run("Go");
+  return run.result();
+}
+
+TEST(CustomModelTest, HasANameAndUsage) {
+  const ScriptedModel model({[](const ModelRequest&, ModelAnswer& answer) {
+    EXPECT_TRUE(answer.reasoning("Hm."));
+    EXPECT_TRUE(answer.text("It "));
+    EXPECT_TRUE(answer.text("is."));
+    answer.usage(7, 3);
+  }});
+  EXPECT_EQ(model.model().name(), "script");
+  auto run = Agent(model.model(), {.max_tokens = 12}).run("Go");
+  const RunResult result = run.result();
+  EXPECT_EQ(result.text, "It is.");
+  EXPECT_EQ(result.usage.at("input_tokens"), 7);
+  EXPECT_EQ(result.usage.at("output_tokens"), 3);
+  EXPECT_EQ(model.asked(0).max_tokens, 12);
+}
+
+TEST(CustomModelTest, MayFail) {
+  const RunResult error =
+      answer_of([](const ModelRequest&, ModelAnswer&) { throw Error{1, "There is no GPU"}; });
+  EXPECT_EQ(error.status, "failed");
+  EXPECT_EQ(error.reason, "There is no GPU");
+  const RunResult other =
+      answer_of([](const ModelRequest&, ModelAnswer&) { throw std::runtime_error("secret"); });
+  EXPECT_EQ(other.reason, "The model failed");
+}
+
+TEST(CustomModelTest, MayBeCut) {
+  const RunResult result = answer_of([](const ModelRequest&, ModelAnswer& answer) {
+    answer.text("It is");
+    answer.cut();
+  });
+  EXPECT_EQ(result.status, "incomplete");
+  EXPECT_EQ(result.text, "It is");
+}
+
+TEST(CustomModelTest, IsHeldUpWhileNobodyTakesItsWords) {
+  std::atomic<int> said = 0;
+  std::promise<void> many;
+  std::atomic<bool> is_told = false;
+  const ScriptedModel model({[&](const ModelRequest&, ModelAnswer& answer) {
+    for (int i = 0; i < 100'000; ++i) {
+      if (!answer.text("x")) return;
+      if (++said == 1000 && !is_told.exchange(true)) many.set_value();
+    }
+  }});
+  auto run = Agent(model.model(), {.events = {.max_model_events = 1000}}).run("Go");
+  many.get_future().wait();
+  // What waits between the model's thread and the events is bounded, too.
+  int taken = 0;
+  while (auto event = run.next()) {
+    if (event->type != Type::output_text_delta) continue;
+    taken += static_cast<int>(event->text.size());
+    EXPECT_LE(said - taken, 3000);
+  }
+  EXPECT_EQ(taken, 100'000);
+}
+
+TEST(CustomModelTest, WhoeverIsHeldUpIsFreedByTheEndOfTheRun) {
+  std::promise<bool> wanted;
+  const ScriptedModel model({[&](const ModelRequest&, ModelAnswer& answer) {
+    while (answer.text("x")) {
+    }
+    wanted.set_value(!answer.stop().stop_requested());
+  }});
+  {
+    auto run = Agent(model.model()).run("Go");
+    (void)model.asked(0);
+  }
+  EXPECT_FALSE(wanted.get_future().get());
+}
+
+TEST(CustomModelTest, FurtherRequestsWaitForTheirTurn) {
+  constexpr int kRuns = 100;
+  std::promise<void> opened;
+  const std::shared_future<void> open = opened.get_future().share();
+  std::atomic<int> at_once = 0;
+  std::atomic<int> most = 0;
+  const Model model = custom_model("slow", [&](const ModelRequest&, ModelAnswer& answer) {
+    const int now = ++at_once;
+    int seen = most;
+    while (now > seen && !most.compare_exchange_weak(seen, now)) {
+    }
+    open.wait();
+    answer.text("done");
+    --at_once;
+  });
+  const Agent agent(model);
+  std::vector<sluice::Run> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(agent.run("Go"));
+  // Whether it has begun or waits, it can be cancelled.
+  runs.front().cancel();
+  runs.back().cancel();
+  EXPECT_EQ(runs.front().result().status, "cancelled");
+  EXPECT_EQ(runs.back().result().status, "cancelled");
+  opened.set_value();
+  for (int i = 1; i + 1 < kRuns; ++i)
+    EXPECT_EQ(runs[static_cast<std::size_t>(i)].result().text, "done");
+  EXPECT_EQ(most, 64);
+}
+
+TEST(RemoteModelTest, NeedsAUrl) {
+  for (const char* url : {"", "model.gguf", "ws://127.0.0.1/v1"}) {
+    try {
+      remote_model({.url = url});
+      FAIL() << url;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, 400);
+      EXPECT_THAT(error.message, HasSubstr("https://host/v1"));
+    }
+  }
+}
+
+TEST(RemoteModelTest, WhoCannotBeReachedIsAnError) {
+  try {
+    remote_model({.url = "http://127.0.0.1:1/v1"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, 502);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
