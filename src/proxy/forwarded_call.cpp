@@ -28,6 +28,15 @@ std::optional<double> number_at(const json::object& params, std::string_view nam
   return value->to_number<double>();
 }
 
+void write_result(PendingRequest& call, const json::object& result) {
+  const json::value* const is_error = result.if_contains("isError");
+  const bool is_failure = is_error != nullptr && *is_error == true;
+  std::string text;
+  text.reserve(kUsualResult);
+  append_json(text, result);
+  call.answer_with_result(text, is_failure);
+}
+
 /// Whether a server that has asked this during one call may have meant another.
 bool may_be_of_another(const ServerQuestion& question) {
   return question.request == 0 && related_task(question.params).empty();
@@ -368,12 +377,19 @@ void ForwardedCall::deliver(Result<json::object> answer) {
   offer_tasks(*revision_, server, method_, *answer);
   add_prefix(upstream.options().prefix, method_, *answer);
   make_result_for(*revision_, method_, server.about, *answer);
-  const json::value* const is_error = answer->if_contains("isError");
-  const bool is_failure = is_error != nullptr && *is_error == true;
-  std::string result;
-  result.reserve(kUsualResult);
-  append_json(result, *answer);
-  call->answer_with_result(result, is_failure);
+  write_result(*call, *answer);
+}
+
+void ForwardedCall::on_result(const json::object& result) {
+  const bool passes_unchanged =
+      method_ == "tools/call" && call_ != nullptr && !wants_task_ && questions_.empty() &&
+      session().upstream().options().prefix.empty() && is_tool_result_for(*revision_, result);
+  if (!passes_unchanged) return on_answer(json::object(result, json::storage_ptr()));
+  const auto keep = shared_from_this();
+  number_ = 0;
+  const std::shared_ptr<PendingRequest> call = call_;
+  detach();
+  write_result(*call, result);
 }
 
 }  // namespace sluice

@@ -51,6 +51,7 @@ class ForwardedCall final : public UpstreamCall,
   void on_question(ServerQuestion question) override;
   void on_withdrawn(std::uint64_t question) override;
   void on_answer(Result<json::object> answer) override;
+  void on_result(const json::object& result) override;
 
   // StreamProducer
   void on_writable() override { pause(false); }

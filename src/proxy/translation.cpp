@@ -152,6 +152,19 @@ void make_result_for(const Revision& revision, std::string_view method, const js
   if (!revision.structured_values) drop_structured_values(method, result);
 }
 
+bool is_tool_result_for(const Revision& revision, const json::object& result) {
+  const json::object* const meta = object_at(result, "_meta");
+  const bool has_info = meta != nullptr && meta->contains(kServerInfoKey);
+  if (has_info != revision.server_info_in_meta) return false;
+  if (meta != nullptr && meta->contains(kRelatedTaskKey)) return false;
+  if (result.contains("resultType") != revision.result_type) return false;
+  if (!revision.cache_hints && (result.contains("ttlMs") || result.contains("cacheScope"))) {
+    return false;
+  }
+  const json::value* const content = result.if_contains("structuredContent");
+  return revision.structured_values || content == nullptr || content->is_object();
+}
+
 json::object question_for(const Revision& revision, std::string_view method, json::object params) {
   drop_task(params);
   if (method != "elicitation/create" || text_at(params, "mode") != "url") return params;

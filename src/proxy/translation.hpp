@@ -26,6 +26,9 @@ json::object params_for(const Revision& revision, json::object params,
 void make_result_for(const Revision& revision, std::string_view method, const json::object& about,
                      json::object& result);
 
+/// Whether that would change nothing in the result of a tool.
+bool is_tool_result_for(const Revision& revision, const json::object& result);
+
 /// The error of `method` for a client that speaks `revision`: the codes for a resource that does
 /// not exist, and for a capability that the client lacks, differ between the revisions. So do those
 /// for a tool that runs only as a task. The URI of a resource in `data` gets the prefix of the

@@ -1,5 +1,7 @@
 #include "proxy/translation.hpp"
 
+#include <array>
+#include <cstddef>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -9,6 +11,8 @@
 
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/server_info.hpp"
+#include "protocol/task.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -74,6 +78,40 @@ TEST(Translation, AnElicitationOfAPageHasAnIdWhereTheRevisionWantsOne) {
   EXPECT_EQ(id_in("2025-11-25", {{"mode", "url"}, {"elicitationId", "own"}}), "own");
   EXPECT_EQ(id_in("2026-07-28", {{"mode", "url"}, {"elicitationId", "own"}}), "");
   EXPECT_EQ(id_in("2025-11-25", {{"mode", "form"}}), "");
+}
+
+TEST(Translation, WhatNeedsNoChangeIsNotChanged) {
+  const json::object about{{"_meta", {{kServerInfoKey, {{"name", "n"}, {"version", "1"}}}}}};
+  // Every combination of what a result may have.
+  const std::array<std::pair<const char*, json::value>, 8> members = {{
+      {"resultType", "complete"},
+      {"ttlMs", 1},
+      {"cacheScope", "public"},
+      {"structuredContent", 7},
+      {"structuredContent", json::object()},
+      {"_meta", {{kServerInfoKey, {{"name", "n"}}}}},
+      {"_meta", {{kRelatedTaskKey, {{"taskId", "t"}}}, {kServerInfoKey, {{"name", "n"}}}}},
+      {"_meta", 7},
+  }};
+  std::size_t unchanged = 0;
+  for (const char* name : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}) {
+    const Revision& revision = *find_revision(name);
+    for (std::size_t which = 0; which < 1U << members.size(); ++which) {
+      json::object given{{"content", json::array()}};
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if ((which >> i) % 2 == 1) given[members.at(i).first] = members.at(i).second;
+      }
+      json::object made = given;
+      make_result_for(revision, "tools/call", about, made);
+      if (!is_tool_result_for(revision, given)) continue;
+      ++unchanged;
+      EXPECT_EQ(to_json(made), to_json(given)) << name;
+    }
+    json::object made{{"content", json::array()}};
+    make_result_for(revision, "tools/call", about, made);
+    EXPECT_TRUE(is_tool_result_for(revision, made)) << name << ": " << to_json(made);
+  }
+  EXPECT_GT(unchanged, 20U);
 }
 
 TEST(Translation, WhatIsSaidOfSkillsSaysHowLongItStaysTrue) {

@@ -291,28 +291,37 @@ void UpstreamSession::send(Held request) {
 }
 
 RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
-  const auto weak = weak_from_this();
-  const auto tell = [weak, number](const auto& what) {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    self->heard();
-    const auto found = self->requests_.find(number);
-    if (found == self->requests_.end()) return;
-    const std::shared_ptr<UpstreamCall> to = found->second.call;
-    what(*to);
-  };
   return {.on_progress =
-              [tell](const json::object& said) {
-                tell([&said](UpstreamCall& to) { to.on_progress(said); });
+              [this, number](const json::object& said) {
+                if (const auto call = heard_of(number)) call->on_progress(said);
               },
           .on_notification =
-              [tell](std::string_view said, const json::object& with) {
-                tell([&](UpstreamCall& to) { to.on_notification(said, with); });
+              [this, number](std::string_view said, const json::object& with) {
+                if (const auto call = heard_of(number)) call->on_notification(said, with);
               },
           .on_answer =
-              [weak, number](Result<json::object> answer) {
-                if (const auto self = weak.lock()) self->on_answer(number, std::move(answer));
+              [this, number](Result<json::object> answer) { on_answer(number, std::move(answer)); },
+          .on_result =
+              [this, number](const json::object& result) {
+                const auto call = take(number);
+                if (call == nullptr) return;
+                heard();
+                call->on_result(result);
               }};
+}
+
+std::shared_ptr<UpstreamCall> UpstreamSession::heard_of(std::uint64_t number) {
+  heard();
+  const auto found = requests_.find(number);
+  return found == requests_.end() ? nullptr : found->second.call;
+}
+
+std::shared_ptr<UpstreamCall> UpstreamSession::take(std::uint64_t number) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return nullptr;
+  std::shared_ptr<UpstreamCall> call = std::move(found->second.call);
+  requests_.erase(found);
+  return call;
 }
 
 void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
@@ -334,13 +343,11 @@ void UpstreamSession::cancel_task(std::string_view id) {
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
-  const auto found = requests_.find(number);
-  if (found == requests_.end()) return;
-  const Request request = std::move(found->second);
-  requests_.erase(found);
+  const auto call = take(number);
+  if (call == nullptr) return;
   if (answer) heard();
   if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
-  request.call->on_answer(std::move(answer));
+  call->on_answer(std::move(answer));
 }
 
 void UpstreamSession::notify(std::string_view method, const json::object& params) {

@@ -37,6 +37,10 @@ class UpstreamCall {
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// Called once, last.
   virtual void on_answer(Result<json::object> answer) = 0;
+  /// In place of it, for most results, which are valid only during the call.
+  virtual void on_result(const json::object& result) {
+    on_answer(json::object(result, json::storage_ptr()));
+  }
 };
 
 /// What a server says that belongs to no request. It must not destroy the session.
@@ -141,9 +145,14 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
   void send(Held request);
   void send_held();
+  /// Callbacks that end with the session, and so with this.
   RequestCallbacks callbacks_of(std::uint64_t number);
+  /// A request that is answered; null if nobody waits for it any more.
+  std::shared_ptr<UpstreamCall> take(std::uint64_t number);
 
   void on_answer(std::uint64_t number, Result<json::object> answer);
+  /// What a server says of a request; null if nobody waits for it any more.
+  std::shared_ptr<UpstreamCall> heard_of(std::uint64_t number);
   void on_notification(std::string_view method, const json::object& params);
   void offer_waiting();
   void on_withdrawn(std::uint64_t question);

@@ -307,6 +307,12 @@ void ClientSession::end(Number number, Result<json::object> answer) {
   if (request.callbacks.on_answer) request.callbacks.on_answer(std::move(answer));
 }
 
+void ClientSession::end_with(Number number, const json::object& result) {
+  const OpenRequest request = remove(number);
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  request.callbacks.on_result(result);
+}
+
 void ClientSession::end_later(Number number, Result<json::object> answer) {
   loop_->post([weak = weak_from_this(), number, answer = std::move(answer)]() mutable {
     if (const auto self = weak.lock()) self->end(number, std::move(answer));

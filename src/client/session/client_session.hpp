@@ -159,6 +159,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// Why a request has no answer, with what the server has done wrong meanwhile.
   [[nodiscard]] Error explained(const OpenRequest& request, Error why) const;
   void end(Number number, Result<json::object> answer);
+  /// Ends a request with a result that is valid only during the call.
+  void end_with(Number number, const json::object& result);
   /// Answers a request in a later turn, because it was not sent.
   void end_later(Number number, Result<json::object> answer);
   void tell_cancelled(const OpenRequest& request, std::string_view reason);

@@ -113,17 +113,18 @@ void ClientSession::on_response(const Message& message) {
   if (type == "task" && !request.options.may_become_task) {
     return end(number, fail(kInternalError, "The server has made a task of what cannot be one"));
   }
-  json::object answer = own_copy(*result);
-  if (request.method == "tools/list") {
-    tools_.learn(answer, writer_.mirrors_parameters(*server_.revision));
-  }
-  if (request.rounds == 0 && is_cached(request.method, request.params)) {
-    cache_.add(request.method, request.params, answer, message.text.size(), loop_->clock().now());
-  }
   if (request.method == "tools/call" && type != "task" && options_.checks_output &&
       server_.revision->structured_output) {
-    Result<void> checked = tools_.check_output(text_at(request.params, "name"), answer);
+    Result<void> checked = tools_.check_output(text_at(request.params, "name"), *result);
     if (!checked) return end(number, std::unexpected(std::move(checked.error())));
+  }
+  const bool is_list = request.method == "tools/list";
+  const bool is_kept = request.rounds == 0 && is_cached(request.method, request.params);
+  if (request.callbacks.on_result && !is_list && !is_kept) return end_with(number, *result);
+  json::object answer = own_copy(*result);
+  if (is_list) tools_.learn(answer, writer_.mirrors_parameters(*server_.revision));
+  if (is_kept) {
+    cache_.add(request.method, request.params, answer, message.text.size(), loop_->clock().now());
   }
   end(number, std::move(answer));
 }

@@ -41,6 +41,9 @@ struct RequestCallbacks {
   std::function<void()> on_reissued = {};
   /// Called once: the result, the server's error, or why there is no answer. kTimedOut: too late.
   std::function<void(Result<json::object>)> on_answer = {};
+  /// In place of on_answer, for a result that the session neither changes nor keeps. It is valid
+  /// during the call, and uses the message's memory, as the params of progress do.
+  std::function<void(const json::object& result)> on_result = {};
 };
 
 }  // namespace sluice
