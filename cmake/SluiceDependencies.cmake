@@ -6,6 +6,8 @@ find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
 # Static libraries, because shared ones would bring a second C++ runtime into the process.
+# Statically: a program that is started for a moment loads less then.
+find_library(SLUICE_SQLITE_LIBRARY libsqlite3.a REQUIRED)
 find_library(SLUICE_YAML_CPP_LIBRARY libyaml-cpp.a REQUIRED)
 find_path(SLUICE_YAML_CPP_INCLUDE_DIR yaml-cpp/parser.h REQUIRED)
 add_library(sluice_yaml_cpp INTERFACE)

@@ -66,8 +66,10 @@ class [[nodiscard]] Run {
   Run(Run&&) noexcept;
   Run& operator=(Run&&) noexcept;
 
-  /// Names the run in its events.
+  /// Names the run in its events, and in the store.
   const std::string& id() const;
+  /// What Agent::resume() needs to go on with the run as it is now.
+  json::object snapshot() const;
 
   /// Waits for the next event. Nothing: the last one was taken.
   std::optional<AgentEvent> next();
@@ -113,8 +115,20 @@ class Agent {
 
   /// The tools, as the model knows them.
   const std::vector<AgentTool>& tools() const;
-  /// Begins a run.
-  Run run(std::string input) const;
+  /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails.
+  Run run(std::string input, std::string id = {}) const;
+
+  /// Goes on with a run that ended or broke off, also in another process, with the instructions and
+  /// tools that this agent has. An input is the user's next, and has budgets of its own. Without
+  /// one, a run that had ended says so at once. The events begin anew, and an answer that was being
+  /// given is asked for again. Of the calls that had begun,
+  /// - tasks are taken up again by their id;
+  /// - those of tools that only read are made again;
+  /// - others are not: the model is told that their end is not known.
+  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken.
+  Run resume(const std::string& id, std::optional<std::string> input = {}) const;
+  /// The same with what Run::snapshot() was. The run has a new id.
+  Run resume(const json::object& snapshot, std::optional<std::string> input = {}) const;
 
  private:
   std::shared_ptr<detail::AgentState> state_;

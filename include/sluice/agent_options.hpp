@@ -8,6 +8,7 @@
 #include <expected>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "sluice/client.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
+#include "sluice/run_store.hpp"
 
 namespace sluice {
 
@@ -134,6 +136,10 @@ struct AgentOptions {
   /// How long calls may go on that still run after the last answer; their output is for the user.
   std::chrono::nanoseconds grace = std::chrono::milliseconds(500);
   RunEventsOptions events = {};
+  /// Where runs are kept, so that Agent::resume() can go on with them; null: nowhere. A run is kept
+  /// before each call is made, and fails if that is not possible. Calls become tasks wherever their
+  /// server lets them. A run waits for the store, but no other run does.
+  std::shared_ptr<RunStore> store = {};
 
   SamplingParams sampling = {};
   std::optional<int> max_tokens = {};  // of one answer

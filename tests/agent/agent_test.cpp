@@ -2,9 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -316,6 +320,117 @@ TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {
   } catch (const Error& error) {
     EXPECT_THAT(error.message, HasSubstr("gone: "));
   }
+}
+
+/// Keeps runs in memory.
+class MemoryStore final : public RunStore {
+ public:
+  std::uint64_t save(const std::string& run_id, const std::string& state,
+                     std::uint64_t version) override {
+    const std::lock_guard lock(mutex_);
+    KeptRun& kept = runs_[run_id];
+    if (kept.version != version) throw Error{kBusy, "The run goes on elsewhere"};
+    kept = {.state = state, .version = version + 1};
+    return kept.version;
+  }
+  KeptRun load(const std::string& run_id) override {
+    const std::lock_guard lock(mutex_);
+    return runs_[run_id];
+  }
+  std::vector<std::string> list() override { return {}; }
+  void erase(const std::string& /*run_id*/) override {}
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, KeptRun> runs_;
+};
+
+TEST_F(AgentApiTest, AConversationGoesOnWithAnotherAgent) {
+  const auto store = std::make_shared<MemoryStore>();
+  const ScriptedModel first({calls("count", {{"to", 2}}), says("It is 2.")});
+  auto run = agent(first, {.store = store}).run("Count to 2", "talk");
+  EXPECT_EQ(run.id(), "talk");
+  EXPECT_EQ(run.result().text, "It is 2.");
+  const json::object snapshot = run.snapshot();
+
+  const ScriptedModel second({says("Three.")});
+  const Agent other = agent(second, {.store = store});
+  auto more = other.resume("talk", "And then?");
+  EXPECT_EQ(more.result().text, "Three.");
+  EXPECT_EQ(second.asked(0).messages.size(), 6U);
+  EXPECT_EQ(second.asked(0).messages.back().content, "And then?");
+  // The one before does not know what was kept since.
+  EXPECT_EQ(other.resume("talk").result().text, "Three.");
+  auto branch = other.resume(snapshot, "And another way?");
+  EXPECT_NE(branch.id(), "talk");
+  EXPECT_EQ(branch.result().text, "There is nothing more to say.");
+  EXPECT_EQ(second.asked(1).messages.size(), 6U);
+}
+
+TEST_F(AgentApiTest, ARunThatGoesOnElsewhereFailsHere) {
+  const auto store = std::make_shared<MemoryStore>();
+  const ScriptedModel model({calls("two_steps"), calls("hang"), says("Done.")});
+  auto run = agent(model, {.store = store}).run("Go", "one");
+  wait_for(run, Type::tool_output_delta);
+  // Somebody else goes on with it, as after a failure of this process.
+  const ScriptedModel others({says("Taken over.")});
+  EXPECT_EQ(agent(others, {.store = store}).resume("one").result().text, "Taken over.");
+  gates.opened.set_value();
+  const RunResult result = run.result();
+  EXPECT_EQ(result.status, "failed");
+  EXPECT_THAT(result.reason, HasSubstr("goes on elsewhere"));
+  EXPECT_EQ(gates.begun, 1) << "the other call was not made";
+}
+
+TEST_F(AgentApiTest, WhatIsNotKeptCannotGoOn) {
+  const ScriptedModel model({});
+  const auto code = [](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return 0;
+  };
+  EXPECT_EQ(code([&] { (void)agent(model).resume("none"); }), 404);
+  const Agent keeps = agent(model, {.store = std::make_shared<MemoryStore>()});
+  EXPECT_EQ(code([&] { (void)keeps.resume("none"); }), 404);
+  EXPECT_EQ(code([&] { (void)keeps.resume(json::object()); }), -32602);
+}
+
+TEST_F(AgentApiTest, ACallThatIsATaskIsTakenUpAgain) {
+  const auto store = std::make_shared<MemoryStore>();
+  Server server("slow", "1");
+  std::promise<void> opened;
+  const std::shared_future<void> open = opened.get_future().share();
+  std::atomic<int> begun = 0;
+  server.tool("build", "Takes long",
+              [&](Nothing, Call& call) -> Task<std::string> {
+                ++begun;
+                co_await call.in_background([open] { open.wait(); });
+                co_return "built";
+              },
+              {.tasks = TaskSupport::optional});
+  Client client = connect(server);
+  const auto agent_for = [&](const ScriptedModel& model) {
+    return Agent(model.model(), {.servers = {{.label = "slow", .client = client}}, .store = store});
+  };
+  const ScriptedModel first({calls("build")});
+  auto run = agent_for(first).run("Go", "one");
+  const auto has_task = [&] {
+    return store->load("one").state.find("\"task\":") != std::string::npos;
+  };
+  while (!has_task()) std::this_thread::yield();
+  // As a process that was killed would leave it.
+  const std::string id = "two";
+  store->save(id, store->load("one").state, 0);
+  const ScriptedModel second({says("It is built.")});
+  auto again = agent_for(second).resume(id);
+  wait_for(again, Type::tool_output_started);
+  opened.set_value();
+  EXPECT_EQ(again.result().text, "It is built.");
+  EXPECT_THAT(second.asked(0).messages.back().content, HasSubstr("built"));
+  EXPECT_EQ(begun, 1);
 }
 
 TEST_F(AgentApiTest, AHandlerOfAServerRunsAnAgent) {

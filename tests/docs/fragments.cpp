@@ -31,6 +31,9 @@ void tools(const sluice::Model& model) {
 void custom() {
 #include "agent-3.inc"
 }
+void kept(const sluice::Model& model) {
+#include "agent-4.inc"
+}
 }  // namespace agents
 
 namespace program {

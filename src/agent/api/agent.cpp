@@ -6,6 +6,9 @@
 #include "agent/api/agent_state.hpp"
 #include "agent/api/run_state.hpp"
 #include "core/clock.hpp"
+#include "json/json.hpp"
+#include "net/http/status_codes.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 
@@ -16,6 +19,10 @@ Run& Run::operator=(Run&&) noexcept = default;
 
 const std::string& Run::id() const {
   return state_->id();
+}
+
+json::object Run::snapshot() const {
+  return state_->snapshot();
 }
 
 std::optional<AgentEvent> Run::next() {
@@ -101,8 +108,28 @@ const std::vector<AgentTool>& Agent::tools() const {
   return state_->tools.tools();
 }
 
-Run Agent::run(std::string input) const {
-  return Run(std::make_shared<detail::RunState>(state_, std::move(input)));
+Run Agent::run(std::string input, std::string id) const {
+  return Run(std::make_shared<detail::RunState>(
+      state_, detail::RunState::Begin{.id = std::move(id), .input = std::move(input)}));
+}
+
+Run Agent::resume(const std::string& id, std::optional<std::string> input) const {
+  const KeptRun kept = state_->store == nullptr ? KeptRun() : state_->store->store().load(id);
+  if (kept.version == 0) throw Error{kNotFound, "There is no run " + id, {}};
+  const Result<json::value> state = parse_json(kept.state);
+  if (!state || !state->is_object()) {
+    throw Error{kInvalidParams, "The kept state of the run is broken: it is no JSON object", {}};
+  }
+  return Run(std::make_shared<detail::RunState>(
+      state_, detail::RunState::Begin{.id = id,
+                                      .input = std::move(input),
+                                      .state = state->get_object(),
+                                      .version = kept.version}));
+}
+
+Run Agent::resume(const json::object& snapshot, std::optional<std::string> input) const {
+  return Run(std::make_shared<detail::RunState>(
+      state_, detail::RunState::Begin{.input = std::move(input), .state = snapshot}));
 }
 
 }  // namespace sluice

@@ -21,7 +21,10 @@ void require(const Result<void>& outcome, const std::string& what) {
 }  // namespace
 
 AgentState::AgentState(Model asked, AgentOptions given)
-    : model(std::move(asked)), options(shielded(std::move(given))), tools(background->loop()) {
+    : model(std::move(asked)),
+      options(shielded(std::move(given))),
+      store(options.store == nullptr ? nullptr : std::make_unique<StoreThread>(options.store)),
+      tools(background->loop(), options.store != nullptr) {
   require(check(options.policy), "policy");
   std::set<std::string, std::less<>> labels;
   for (const AgentServer& server : options.servers) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "agent/store/store_thread.hpp"
 #include "agent/tools/client_tools.hpp"
 #include "client/api/background_loop.hpp"
 #include "engine/engine.hpp"
@@ -19,6 +20,7 @@ class AgentState {
   const std::shared_ptr<BackgroundLoop> background = BackgroundLoop::shared();
   const Model model;
   const AgentOptions options;
+  const std::unique_ptr<StoreThread> store;  // null: runs are not kept
   ClientTools tools;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
+#include "json/json.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -17,19 +18,57 @@ void require(const Result<void>& outcome) {
 
 }  // namespace
 
-RunState::RunState(std::shared_ptr<AgentState> agent, std::string input)
+/// Brings states to the thread of the store. Belongs to the loop.
+class RunState::Keeper final : public StateKeeper {
+ public:
+  Keeper(EventLoop& loop, StoreThread& store, std::string run_id, std::uint64_t version)
+      : loop_(&loop),
+        store_(&store),
+        run_id_(std::move(run_id)),
+        version_(std::make_shared<std::uint64_t>(version)) {}
+
+  void keep(json::object state, std::function<void(const Result<void>&)> done) override {
+    store_->save(run_id_, to_json(state), *version_,
+                 [loop = loop_, version = version_,
+                  done = std::move(done)](const Result<std::uint64_t>& saved) {
+                   loop->post([version, done, saved] {
+                     if (saved) *version = *saved;
+                     done(saved ? Result<void>() : std::unexpected(saved.error()));
+                   });
+                 });
+  }
+
+ private:
+  EventLoop* loop_;
+  StoreThread* store_;
+  std::string run_id_;
+  std::shared_ptr<std::uint64_t> version_;  // the loop's
+};
+
+RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
     : agent_(std::move(agent)),
-      id_("run_" + random_id(kRunIdLength)),
+      id_(begin.id.empty() ? "run_" + random_id(kRunIdLength) : std::move(begin.id)),
       events_(agent_->options.events) {
   EventLoop& loop = agent_->background->loop();
   run_ = std::make_shared<AgentRun>(loop, *agent_->model.engine(), agent_->tools, events_,
                                     agent_->options);
+  if (agent_->store != nullptr) {
+    keeper_ = std::make_unique<Keeper>(loop, *agent_->store, id_, begin.version);
+    run_->keep_with(*keeper_);
+  }
   events_.on_room([&loop, weak = std::weak_ptr(run_)](const std::string& call_id) {
     loop.post([weak, call_id] {
       if (const auto run = weak.lock()) run->on_room(call_id);
     });
   });
-  loop.post([run = run_, input = std::move(input)]() mutable { run->start(std::move(input)); });
+  if (begin.state) {
+    require(run_->restore(*begin.state));
+    loop.post(
+        [run = run_, input = std::move(begin.input)]() mutable { run->resume(std::move(input)); });
+  } else {
+    loop.post(
+        [run = run_, input = begin.input.value_or("")]() mutable { run->start(std::move(input)); });
+  }
 }
 
 RunState::~RunState() {
@@ -76,6 +115,10 @@ std::optional<AgentEvent> RunState::noted(std::optional<AgentEvent> event) {
 RunResult RunState::result() const {
   const std::lock_guard lock(mutex_);
   return result_.value_or(RunResult());
+}
+
+json::object RunState::snapshot() {
+  return on_loop([this] { return run_->state(); });
 }
 
 std::string RunState::inject(RunInput input) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,15 @@ namespace sluice::detail {
 /// wait for the loop's turn throw std::logic_error on the loop's thread.
 class RunState {
  public:
-  RunState(std::shared_ptr<AgentState> agent, std::string input);
+  /// What a run begins with.
+  struct Begin {
+    std::string id = {};  // empty: a new one
+    std::optional<std::string> input = {};
+    std::optional<json::object> state = {};  // that it goes on with
+    std::uint64_t version = 0;               // of what the store has
+  };
+  /// Throws Error -32602, if the state is broken.
+  RunState(std::shared_ptr<AgentState> agent, Begin begin);
   ~RunState();
   RunState(const RunState&) = delete;
   RunState& operator=(const RunState&) = delete;
@@ -33,6 +42,7 @@ class RunState {
 
   // As those of AgentRun, whose errors they throw.
 
+  json::object snapshot();
   std::string inject(RunInput input);
   void cancel_call(std::string_view call_id);
   void cancel_turn();
@@ -62,10 +72,13 @@ class RunState {
   std::optional<AgentEvent> noted(std::optional<AgentEvent> event);
   void note(const AgentEvent& last);
 
+  class Keeper;
+
   const std::shared_ptr<AgentState> agent_;
   const std::string id_;
   RunEvents events_;
-  std::shared_ptr<AgentRun> run_;  // is touched on the loop alone
+  std::unique_ptr<Keeper> keeper_;  // null: it is not kept
+  std::shared_ptr<AgentRun> run_;   // is touched on the loop alone
   mutable std::mutex mutex_;
   std::optional<RunResult> result_;
 };

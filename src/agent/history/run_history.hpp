@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "engine/engine.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 
@@ -63,6 +65,13 @@ class RunHistory {
   [[nodiscard]] bool is_answered() const { return open_ == 0; }
   /// Whether the call was answered with a placeholder, and has not ended since.
   [[nodiscard]] bool is_detached(std::string_view call_id) const;
+  /// The calls that have no result yet, also those with a placeholder.
+  [[nodiscard]] std::vector<std::string> unanswered() const;
+  /// All of it but the instructions, to be kept.
+  [[nodiscard]] json::object state() const;
+  /// Goes on with what was kept. Call only on a new history, which is of no use after an error
+  /// (-32602): the state is broken.
+  Result<void> restore(const json::object& state);
   /// The messages, for a request to the model; valid until something is added.
   [[nodiscard]] const std::vector<ChatMessage>& messages() const { return messages_; }
 
@@ -85,6 +94,7 @@ class RunHistory {
   [[nodiscard]] bool is_at_tail(const Call& call) const;
   void add_update(const std::string& call_id, const Call& call, OutputRange range, bool is_final,
                   std::string_view text);
+  Result<void> check_restored();
   void push(Kind kind, std::string role, std::string text);
   void render(std::size_t message);
 

@@ -96,7 +96,7 @@ void AgentRun::write(AgentEventType type, std::string call_id, json::object data
       {.type = type, .turn = responses_, .call_id = std::move(call_id), .data = std::move(data)});
 }
 
-void AgentRun::start(std::string input) {
+void AgentRun::begin() {
   phase_ = Phase::running;
   began_at_ = loop_->clock().now();
   model_ = engine_->info().model;
@@ -112,7 +112,12 @@ void AgentRun::start(std::string input) {
   }
   if (!offered.empty()) offered_ = to_json(offered);
   write(AgentEventType::run_started, {}, {{"agent", options_.name}, {"model", model_}});
+}
+
+void AgentRun::start(std::string input) {
+  begin();
   inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = std::move(input)}});
+  keep();
   later();
 }
 
@@ -123,6 +128,7 @@ Result<std::string> AgentRun::inject(RunInput input) {
   }
   std::string id = "input_" + std::to_string(++last_input_);
   inputs_.push_back({id, std::move(input)});
+  keep();
   later();
   return id;
 }
@@ -433,6 +439,7 @@ void AgentRun::on_complete(const Completion& completion) {
   history_.add_answer(shown, answer->is_last ? std::vector<ChatToolCall>() : answer->calls);
   if (answer->is_last) return finish("incomplete", end_reason_);
   take_calls(std::move(answer->calls));
+  keep();
   later();
 }
 
@@ -475,11 +482,15 @@ void AgentRun::end(std::string_view status, std::string_view reason) {
   }
   end_reaction();
   phase_ = Phase::over;
-  for (const auto& [id, call] : calls_) call->leave();
+  for (const auto& [id, call] : calls_) {
+    // A later run may go on with the history.
+    if (call->end) history_.set_result(id, call->end->text, call->unseen_range);
+    call->leave();
+  }
   calls_.clear();
   inputs_.clear();
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
-  std::string text = std::move(last_text_);
+  std::string text = last_text_;
   std::string final_status(status);
   std::string why(reason);
   if (options_.guardrails.output) {
@@ -502,6 +513,7 @@ void AgentRun::end(std::string_view status, std::string_view reason) {
                             {"output_tokens", usage_.completion_tokens},
                             {"turns", turns_},
                             {"reactions", reactions_}}}}});
+  keep();
 }
 
 // --- time ---------------------------------------------------------------------------------------

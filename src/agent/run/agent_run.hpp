@@ -15,6 +15,7 @@
 #include "agent/history/run_history.hpp"
 #include "agent/run/answer.hpp"
 #include "agent/run/running_call.hpp"
+#include "agent/store/state_keeper.hpp"
 #include "agent/tools/tool_host.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -43,8 +44,20 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   AgentRun(const AgentRun&) = delete;
   AgentRun& operator=(const AgentRun&) = delete;
 
-  /// Begins. Call once.
+  /// Keeps the state of the run with `keeper`, which outlives it: before each call is made, so that
+  /// none with effects is made again, and after whatever else changes it. A run whose state cannot
+  /// be kept fails. Call before it begins.
+  void keep_with(StateKeeper& keeper);
+  /// Begins. Call once, or resume().
   void start(std::string input);
+  /// Takes over what state() was. Call before resume(). Error -32602: it is broken, and the run of
+  /// no use.
+  Result<void> restore(const json::object& state);
+  /// Goes on with what was restored. Calls that had begun go on if they are tasks, are made again
+  /// if they only read, and have an unknown end otherwise. An input has budgets of its own.
+  void resume(std::optional<std::string> input);
+  /// All that is needed to go on later. The output of running tools is not part of it.
+  [[nodiscard]] json::object state() const;
   /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
   /// is over or has not begun.
   Result<std::string> inject(RunInput input);
@@ -79,11 +92,19 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void on_output(RunningCall& call, ToolChunk chunk) override;
   void on_progress(RunningCall& call, double progress, std::optional<double> total,
                    std::string_view message) override;
+  void on_task(RunningCall& call, std::string id) override;
   void on_end(RunningCall& call, ToolEnd end) override;
   // Answer::Owner
   bool on_delta(const Delta& delta) override;
   void on_complete(const Completion& completion) override;
 
+  /// Says that the run has begun, and what tools there are.
+  void begin();
+  /// Begins to keep the state as it is now, or once that is kept which is being kept.
+  void keep();
+  /// `marked`: the calls that were kept as begun.
+  void on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked, const Result<void>& kept);
+  Result<void> restore_call(const json::object& kept);
   /// Does in a later turn what is to be done.
   void later();
   void advance();
@@ -123,6 +144,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   [[nodiscard]] const RunningCall* duplicate_of(std::string_view tool,
                                                 const json::object& arguments) const;
   void start_waiting();
+  void start_call(RunningCall& call);
+  void ask_for_approval(const RunningCall& call, std::string_view why);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);
 
@@ -162,6 +185,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool time_is_up_ = false;  // and what ran was ended
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length
+  StateKeeper* keeper_ = nullptr;
+  bool is_keeping_ = false;
+  bool keeps_again_ = false;  // the state has changed meanwhile
   bool is_scheduled_ = false;
   Executor::TimerId timer_ = 0;
   std::optional<TimePoint> timer_at_;

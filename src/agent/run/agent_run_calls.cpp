@@ -66,8 +66,12 @@ void AgentRun::take_call(const ChatToolCall& asked) {
     return;
   }
   call->state = RunningCall::State::unapproved;
-  write(AgentEventType::approval_required, asked.id,
-        {{"tool", asked.name}, {"arguments", std::move(arguments)}, {"reason", why}});
+  ask_for_approval(*call, why);
+}
+
+void AgentRun::ask_for_approval(const RunningCall& call, std::string_view why) {
+  write(AgentEventType::approval_required, call.asked.id,
+        {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
 }
 
 const RunningCall* AgentRun::duplicate_of(std::string_view tool,
@@ -101,30 +105,53 @@ std::string AgentRun::status_of(std::string_view call_id) const {
 }
 
 void AgentRun::start_waiting() {
+  // Those that are kept as begun count as running.
+  const auto is_begun = [](const RunningCall& call) {
+    return call.state == RunningCall::State::running || call.is_marked;
+  };
   std::deque<std::string> left;
+  bool must_be_kept = false;
   while (!order_.empty()) {
     const std::string id = std::move(order_.front());
     order_.pop_front();
     const auto found = calls_.find(id);
     if (found == calls_.end() || found->second->state != RunningCall::State::waiting) continue;
     const auto call = found->second;
-    const auto of_server =
-        static_cast<std::size_t>(std::ranges::count_if(calls_, [&](const auto& each) {
-          return each.second->state == RunningCall::State::running &&
-                 each.second->tool->server == call->tool->server;
-        }));
-    if (running_ >= options_.max_running || of_server >= options_.max_running_of_server) {
-      left.push_back(id);
+    const auto count = [&](const auto& counts) {
+      return static_cast<std::size_t>(std::ranges::count_if(calls_, [&](const auto& each) {
+        return is_begun(*each.second) && counts(*each.second);
+      }));
+    };
+    const bool has_place =
+        call->is_marked || (count([](const RunningCall&) { return true; }) < options_.max_running &&
+                            count([&](const RunningCall& each) {
+                              return each.tool->server == call->tool->server;
+                            }) < options_.max_running_of_server);
+    if (has_place && (keeper_ == nullptr || call->is_recorded)) {
+      start_call(*call);
       continue;
     }
-    call->state = RunningCall::State::running;
-    call->started_at = call->heard_at = loop_->clock().now();
-    ++running_;
-    write(AgentEventType::tool_output_started, id,
-          {{"tool", call->asked.name}, {"arguments", call->arguments}});
-    call->running = tools_->start(*call->tool, call->arguments, call);
+    if (has_place && !std::exchange(call->is_marked, true)) must_be_kept = true;
+    left.push_back(id);
   }
   order_ = std::move(left);
+  if (must_be_kept) keep();
+}
+
+void AgentRun::start_call(RunningCall& call) {
+  call.is_marked = false;
+  call.state = RunningCall::State::running;
+  call.started_at = call.heard_at = loop_->clock().now();
+  ++running_;
+  write(AgentEventType::tool_output_started, call.asked.id,
+        {{"tool", call.asked.name}, {"arguments", call.arguments}});
+  call.running = tools_->start(*call.tool, call.arguments, call.task, calls_.at(call.asked.id));
+}
+
+void AgentRun::on_task(RunningCall& call, std::string id) {
+  if (call.state != RunningCall::State::running) return;
+  call.task = std::move(id);
+  keep();
 }
 
 void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
@@ -188,6 +215,7 @@ void AgentRun::end_call(RunningCall& call, ToolEnd end) {
     --running_;
   }
   call.state = RunningCall::State::ended;
+  call.is_marked = false;
   call.running.reset();
   events_->push({.type = AgentEventType::tool_output_done,
                  .turn = responses_,
@@ -195,6 +223,7 @@ void AgentRun::end_call(RunningCall& call, ToolEnd end) {
                  .text = end.text,
                  .data = {{"status", to_string(end.status)}, {"result", end.result}}});
   call.end = std::move(end);
+  keep();
   later();
 }
 

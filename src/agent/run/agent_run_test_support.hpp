@@ -106,6 +106,7 @@ class FakeTools final : public ToolHost {
   struct Running {
     std::string tool;
     json::object arguments;
+    std::string task;
     std::shared_ptr<ToolCallSink> sink;
     bool is_dropped = false;
     bool is_paused = false;
@@ -113,10 +114,12 @@ class FakeTools final : public ToolHost {
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                  const std::string& task,
                                   std::shared_ptr<ToolCallSink> sink) override {
     auto one = std::make_shared<Running>();
     one->tool = tool.name;
     one->arguments = std::move(arguments);
+    one->task = task;
     one->sink = std::move(sink);
     started.push_back(one);
     return std::make_unique<Handle>(one);

@@ -23,6 +23,7 @@ class RunningCall final : public ToolCallSink {
     virtual void on_output(RunningCall& call, ToolChunk chunk) = 0;
     virtual void on_progress(RunningCall& call, double progress, std::optional<double> total,
                              std::string_view message) = 0;
+    virtual void on_task(RunningCall& call, std::string id) = 0;
     virtual void on_end(RunningCall& call, ToolEnd end) = 0;
   };
   enum class State : std::uint8_t { unapproved, waiting, running, ended };
@@ -43,6 +44,9 @@ class RunningCall final : public ToolCallSink {
                    std::string_view message) override {
     if (owner_ != nullptr) owner_->on_progress(*this, progress, total, message);
   }
+  void on_task(std::string id) override {
+    if (owner_ != nullptr) owner_->on_task(*this, std::move(id));
+  }
   void on_end(ToolEnd outcome) override {
     if (owner_ != nullptr) owner_->on_end(*this, std::move(outcome));
   }
@@ -57,6 +61,9 @@ class RunningCall final : public ToolCallSink {
   const json::object arguments;
   ReactionTrigger trigger;
   State state = State::waiting;
+  bool is_marked = false;    // it is to be kept as begun, and then to begin
+  bool is_recorded = false;  // it is kept as begun
+  std::string task = {};     // that its server has made of it; empty: none
   std::unique_ptr<ToolCall> running = {};
   std::optional<ToolEnd> end = {};  // which the model has not been shown
   std::uint64_t chunks = 0;         // so far; the next one has this number

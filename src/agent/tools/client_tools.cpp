@@ -1,14 +1,17 @@
 #include "agent/tools/client_tools.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "client/api/client_connection.hpp"
+#include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
 #include "protocol/log_message.hpp"
+#include "protocol/revision.hpp"
 
 namespace sluice {
 namespace {
@@ -66,11 +69,12 @@ class ClientTools::Running {
 /// A call, which reads its events one by one. Belongs to the loop.
 class ClientTools::Call final : public ToolCall {
  public:
-  Call(Executor& loop, std::shared_ptr<Running> running, std::string server,
+  Call(Executor& loop, std::shared_ptr<Running> running, const Place& place,
        std::shared_ptr<ToolCallSink> sink)
       : loop_(&loop),
         running_(std::move(running)),
-        server_(std::move(server)),
+        server_(place.label),
+        client_(place.client),
         sink_(std::move(sink)),
         alive_(std::make_shared<Call*>(this)) {
     running_->add(server_, *this);
@@ -78,6 +82,7 @@ class ClientTools::Call final : public ToolCall {
   ~Call() override {
     *alive_ = nullptr;
     running_->remove(server_, *this);
+    if (!task_.empty() && !answer_) cancel_task();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -87,9 +92,20 @@ class ClientTools::Call final : public ToolCall {
     if (!is_paused) later();
   }
 
-  void begin(PendingCall<ToolReply> call) {
-    call_.emplace(std::move(call));
-    later();
+  void begin(PendingCall<ToolReply> call) { read_from(std::move(call)); }
+  /// The answer may be a task.
+  void begin(PendingCall<RemoteTask<ToolReply>> call) {
+    may_be_task_ = true;
+    read_from(std::move(call));
+  }
+  /// Waits for the end of this task.
+  void follow(std::string task) {
+    task_ = std::move(task);
+    read_from(client_.task(task_).wait(call_options()));
+  }
+  static CallOptions call_options() {
+    // The run has timeouts of its own.
+    return {.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info"};
   }
   void fail_later(Error why) {
     answer_ = std::unexpected(std::move(why));
@@ -107,6 +123,25 @@ class ClientTools::Call final : public ToolCall {
  private:
   using Answer = std::expected<json::object, Error>;
 
+  template <class Out>
+  void read_from(PendingCall<Out> call) {
+    const auto kept = std::make_shared<PendingCall<Out>>(std::move(call));
+    next_ = [kept](auto done) { kept->on_next(std::move(done)); };
+    last_ = [kept](auto done) { kept->on_answer(std::move(done)); };
+    later();
+  }
+
+  /// Nobody waits for the task, which would go on.
+  void cancel_task() {
+    try {
+      const auto asked = std::make_shared<PendingCall<json::object>>(
+          client_.request("tasks/cancel", {{"taskId", task_}}));
+      asked->on_answer([asked](const Answer& /*answer*/) {});
+    } catch (const Error& error) {
+      log_debug("a task could not be cancelled", {{"why", std::string_view(error.message)}});
+    }
+  }
+
   void later() {
     loop_->post([alive = alive_] {
       if (*alive != nullptr) (*alive)->read();
@@ -120,7 +155,7 @@ class ClientTools::Call final : public ToolCall {
       is_waiting_ = true;
       is_reading_ = true;
       const auto alive = alive_;
-      call_->on_next([alive](std::optional<CallEvent> event) {
+      next_([alive](std::optional<CallEvent> event) {
         if (*alive != nullptr) (*alive)->take(std::move(event));
       });
       if (*alive == nullptr) return;
@@ -132,10 +167,8 @@ class ClientTools::Call final : public ToolCall {
     is_waiting_ = false;
     if (!event) {
       is_answering_ = true;
-      call_->on_answer([alive = alive_](Answer answer) {
-        if (*alive == nullptr) return;
-        (*alive)->answer_ = std::move(answer);
-        (*alive)->later();
+      last_([alive = alive_](Answer answer) {
+        if (*alive != nullptr) (*alive)->take_answer(std::move(answer));
       });
       return;
     }
@@ -144,6 +177,21 @@ class ClientTools::Call final : public ToolCall {
     tell(*std::move(event));
     // Within read(), its loop goes on.
     if (*alive != nullptr && !was_reading) read();
+  }
+
+  void take_answer(Answer answer) {
+    if (answer && std::exchange(may_be_task_, false)) {
+      const RemoteTask<ToolReply> task(detail::ClientTask(client_.connection(), *answer));
+      if (!task.id().empty()) {
+        is_answering_ = false;
+        const auto alive = alive_;
+        sink_->on_task(task.id());
+        if (*alive != nullptr) follow(task.id());
+        return;
+      }
+    }
+    answer_ = std::move(answer);
+    later();
   }
 
   void tell(CallEvent event) {
@@ -191,9 +239,14 @@ class ClientTools::Call final : public ToolCall {
   Executor* loop_;
   std::shared_ptr<Running> running_;
   std::string server_;
+  Client client_;
   std::shared_ptr<ToolCallSink> sink_;
   std::shared_ptr<Call*> alive_;  // what is posted looks here
-  std::optional<PendingCall<ToolReply>> call_;
+  // Of the request that is read:
+  std::function<void(std::move_only_function<void(std::optional<CallEvent>)>)> next_;
+  std::function<void(std::move_only_function<void(Answer)>)> last_;
+  std::string task_;          // that it waits for; empty: none
+  bool may_be_task_ = false;  // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // log messages, since the last output
   bool is_paused_ = false;
@@ -202,7 +255,8 @@ class ClientTools::Call final : public ToolCall {
   bool is_reading_ = false;
 };
 
-ClientTools::ClientTools(Executor& loop) : loop_(&loop), running_(std::make_shared<Running>()) {}
+ClientTools::ClientTools(Executor& loop, bool prefers_tasks)
+    : loop_(&loop), prefers_tasks_(prefers_tasks), running_(std::make_shared<Running>()) {}
 
 ClientTools::~ClientTools() {
   for (const Place& each : servers_) each.client.connection()->unlisten(each.listening);
@@ -227,7 +281,9 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
                       .input_schema = schema == nullptr ? json::object() : *schema,
                       .is_read_only = hint(hints, "readOnlyHint", false),
                       .server = label});
-    remotes_.push_back({.server = servers_.size(), .name = each.name});
+    remotes_.push_back({.server = servers_.size(),
+                        .name = each.name,
+                        .may_become_task = may_become_task(client, each.definition)});
   }
   const std::uint64_t listening = client.connection()->listen(
       [running = running_, label](std::string_view method, const json::object& params) {
@@ -240,16 +296,30 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
       {.label = std::move(label), .client = std::move(client), .listening = listening});
 }
 
+bool ClientTools::may_become_task(const Client& client, const json::object& tool) const {
+  const json::object* const execution = object_at(tool, "execution");
+  const std::string_view support =
+      execution == nullptr ? std::string_view() : text_at(*execution, "taskSupport");
+  if (support == "required" || !prefers_tasks_) return support == "required";
+  // Servers of 2026-07-28 decide at the call; before, a tool that says nothing must not be asked.
+  const Revision* const revision = find_revision(client.revision());
+  return support == "optional" || (revision != nullptr && revision->tasks == TaskModel::extension);
+}
+
 std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, json::object arguments,
+                                             const std::string& task,
                                              std::shared_ptr<ToolCallSink> sink) {
   const Remote& remote = remotes_[static_cast<std::size_t>(&tool - tools_.data())];
-  auto call =
-      std::make_unique<Call>(*loop_, running_, servers_[remote.server].label, std::move(sink));
+  Place& place = servers_[remote.server];
+  auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
   try {
-    // The run has timeouts of its own.
-    call->begin(servers_[remote.server].client.call(
-        remote.name, std::move(arguments),
-        CallOptions{.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info"}));
+    if (!task.empty()) {
+      call->follow(task);
+    } else if (remote.may_become_task) {
+      call->begin(place.client.start(remote.name, std::move(arguments), Call::call_options()));
+    } else {
+      call->begin(place.client.call(remote.name, std::move(arguments), Call::call_options()));
+    }
   } catch (const Error& error) {
     call->fail_later(error);
   }

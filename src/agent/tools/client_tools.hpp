@@ -24,7 +24,9 @@ namespace sluice {
 /// Otherwise it is the server's own words, which nobody here hears.
 class ClientTools final : public ToolHost {
  public:
-  explicit ClientTools(Executor& loop);
+  /// `prefers_tasks`: calls become tasks wherever the server lets them, so that they can be taken
+  /// up again. If not, only those do that run as nothing else.
+  explicit ClientTools(Executor& loop, bool prefers_tasks = false);
   ~ClientTools() override;
   ClientTools(const ClientTools&) = delete;
   ClientTools& operator=(const ClientTools&) = delete;
@@ -36,6 +38,7 @@ class ClientTools final : public ToolHost {
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                  const std::string& task,
                                   std::shared_ptr<ToolCallSink> sink) override;
 
   static constexpr std::size_t kMaxName = 64;  // bytes; as the APIs of models have it
@@ -46,6 +49,7 @@ class ClientTools final : public ToolHost {
   struct Remote {
     std::size_t server;
     std::string name;  // at the server
+    bool may_become_task;
   };
   struct Place {
     std::string label;
@@ -53,7 +57,10 @@ class ClientTools final : public ToolHost {
     std::uint64_t listening;  // to what belongs to no call
   };
 
+  [[nodiscard]] bool may_become_task(const Client& client, const json::object& tool) const;
+
   Executor* loop_;
+  const bool prefers_tasks_;
   std::vector<AgentTool> tools_;
   std::vector<Remote> remotes_;  // of the tools
   std::vector<Place> servers_;

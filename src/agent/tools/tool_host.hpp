@@ -37,6 +37,8 @@ class ToolCallSink {
   virtual void on_output(ToolChunk chunk) = 0;
   virtual void on_progress(double progress, std::optional<double> total,
                            std::string_view message) = 0;
+  /// The call goes on as this task of its server, which ToolHost::start() can take up again.
+  virtual void on_task(std::string id) = 0;
   /// Once, last.
   virtual void on_end(ToolEnd end) = 0;
 };
@@ -55,8 +57,10 @@ class ToolHost {
   virtual ~ToolHost() = default;
   /// In an order that does not change, so that a model's cache of its prompt stays valid.
   [[nodiscard]] virtual const std::vector<AgentTool>& tools() const = 0;
-  /// Calls one of tools(). Whatever goes wrong is told to the sink.
+  /// Calls one of tools(), or waits for the end of `task` of its server, if that is not empty.
+  /// Whatever goes wrong is told to the sink.
   virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
+                                          const std::string& task,
                                           std::shared_ptr<ToolCallSink> sink) = 0;
 };
 

@@ -13,6 +13,7 @@
 
 #include "cli/agent/agent_trace.hpp"
 #include "cli/agent/agent_view.hpp"
+#include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
 #include "cli/chat/question.hpp"
 #include "cli/login/authorization_flags.hpp"
@@ -46,6 +47,7 @@ constexpr const char* kAgentExamples =
     "  sluice agent --server http://127.0.0.1:8080/mcp --policy pause \"Build it\"\n"
     "  sluice agent --server notes --server @work --model https://api.example/v1 \"What is due?\"\n"
     "  sluice agent --policy 'build:reactions=3,match=error|FAILED' \"Build it\" -- make-server\n"
+    "  sluice agent --session work \"What is due?\"; sluice agent --session work \"And then?\"\n"
     "  sluice agent --trace run.jsonl \"stream up to 5 numbers\"; sluice agent --replay run.jsonl\n"
     "\n"
     "Without a server, the tools are those of a demo: stream_numbers, add, get_secret_word and\n"
@@ -73,6 +75,8 @@ struct AgentArguments {
   std::string max_time;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
+  std::string session;
+  bool is_new = false;
   std::string trace;
   std::string replay;
   double speed = 1;
@@ -254,7 +258,8 @@ int replay(const AgentArguments& arguments) {
   return printer.finish();
 }
 
-Result<std::string> the_prompt(const AgentArguments& arguments) {
+/// `is_needed`: an empty prompt is an error.
+Result<std::string> the_prompt(const AgentArguments& arguments, bool is_needed) {
   std::string words;
   for (const std::string& word : arguments.prompt) words += (words.empty() ? "" : " ") + word;
   std::string piped;
@@ -268,7 +273,7 @@ Result<std::string> the_prompt(const AgentArguments& arguments) {
     piped = *input;
   }
   std::string prompt = join_question(words, piped);
-  if (prompt.empty()) {
+  if (prompt.empty() && is_needed) {
     return fail(kExitUsage, "there is no prompt: give it as an argument or on standard input");
   }
   return prompt;
@@ -282,7 +287,17 @@ int run_agent(AgentArguments& arguments) {
   const bool is_built_in = runs_built_in_model(loaded->config);
   auto options = run_options(arguments, is_built_in);
   if (!options) return complain_of_run(options.error());
-  auto prompt = the_prompt(arguments);
+  KeptSession session;
+  if (!arguments.session.empty()) {
+    auto opened =
+        open_session(sessions_database(process_places()), arguments.session, arguments.is_new);
+    if (!opened) return complain_of_run(opened.error());
+    session = *std::move(opened);
+    options->store = session.store;
+  } else if (arguments.is_new) {
+    return complain_of_run({kExitUsage, "--new belongs to --session NAME"});
+  }
+  const auto prompt = the_prompt(arguments, !session.is_begun);
   if (!prompt) return complain_of_run(prompt.error());
   TraceWriter trace;
   if (!arguments.trace.empty()) {
@@ -320,8 +335,14 @@ int run_agent(AgentArguments& arguments) {
   Interrupts interrupts;
   int code = kExitOk;
   {
-    Run run = agent->run(*std::move(prompt));
-    code = follow(run, arguments, trace, interrupts);
+    try {
+      const auto input = prompt->empty() ? std::nullopt : std::optional(*prompt);
+      Run run =
+          session.is_begun ? agent->resume(session.name, input) : agent->run(*prompt, session.name);
+      code = follow(run, arguments, trace, interrupts);
+    } catch (const Error& error) {
+      code = complain_of_run({kExitFailure, error.message});
+    }
   }
   handle.engine->shutdown();
   return code;
@@ -365,6 +386,12 @@ void add_agent_command(CommandLine& program) {
                    {.text = "Call tools that may change something without asking"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
+  command.add_option(
+      "--session", &arguments->session,
+      {.text = "Keep the conversation under this name, and go on with it if it was kept before; "
+               "without a prompt, with what had not ended",
+       .operand = "NAME"});
+  command.add_flag("--new", arguments->is_new, {.text = "Forget what the session has kept"});
   command.add_option("--trace", &arguments->trace,
                      {.text = "Record the events in a new file", .operand = "FILE"});
   command.add_option("--replay", &arguments->replay,

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "agent/policy/reaction_trigger.hpp"
 #include "cli/options/config_value.hpp"
 #include "cli/options/exit_code.hpp"
 #include "core/text/text.hpp"

@@ -2,12 +2,14 @@
 // in each way that there is; the model is the built-in one, or one that a test scripts.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { socket_path } from '../lib/lines.mjs';
-import { example, run_program, start_example, temporary_folder } from '../lib/server.mjs';
+import { example, program, run_program, start_example, temporary_folder } from '../lib/server.mjs';
 
 const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
 
@@ -259,4 +261,48 @@ test('limits and what goes wrong are said', async (t) => {
     assert.equal(failed.code, status, args.join(' '));
     assert.match(failed.stderr, text);
   }
+});
+
+test('a session goes on, and can be forgotten', async (t) => {
+  const env = { XDG_STATE_HOME: temporary_folder(t) };
+  const model = await scripted_model(t, (messages) => ({ text: `Heard ${messages.length}.` }));
+  const talk = (...args) =>
+    agent(['--model', model.url, '--session', 'talk', ...args], { env });
+  assert.equal((await talk('Hello')).stdout.trim(), 'Heard 2.');
+  assert.equal((await talk('Again')).stdout.trim(), 'Heard 4.');
+  assert.deepEqual(
+    model.asked[1].messages.slice(1).map(({ content }) => content),
+    ['Hello', 'Heard 2.', 'Again'],
+  );
+  assert.equal((await talk('--new', 'Hello')).stdout.trim(), 'Heard 2.');
+  const over = await talk();
+  assert.equal(over.code, 0, over.stderr);
+  assert.equal(model.asked.length, 3, JSON.stringify(model.asked[3]?.messages));
+  assert.equal(statSync(join(env.XDG_STATE_HOME, 'sluice/agent.db')).mode & 0o777, 0o600);
+  const wrong = await agent(['--session', '../x', 'Hello'], { env });
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--session: a name has/);
+});
+
+test('a session whose program was killed goes on without doing anything twice', async (t) => {
+  const env = { XDG_STATE_HOME: temporary_folder(t) };
+  const { mcp_url } = await start_example(t, 'streaming-tool');
+  const model = await scripted_model(t, (messages, number) =>
+    number === 1
+      ? { calls: [{ name: 'count', arguments: { to: 100000 } }] }
+      : { text: messages.at(-1).content },
+  );
+  const args = ['--model', model.url, '--server', mcp_url, '--policy', 'pass', '--session', 'work'];
+  const child = spawn(program, ['agent', ...args, '--yes', 'Count'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const { code, stdout, stderr } = await agent(args, { env });
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /not known whether the call was carried out/);
+  assert.equal(model.asked.length, 2);
+  check_history(model.asked[1]);
 });

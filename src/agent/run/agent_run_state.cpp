@@ -1,0 +1,232 @@
+// What is kept of an AgentRun, and how it goes on with that.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "agent/history/kept_state.hpp"
+#include "agent/run/agent_run.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::array<std::string_view, 5> kEnds = {"completed", "failed", "cancelled", "rejected",
+                                                   "unknown"};
+constexpr std::array<std::string_view, 4> kWhens = {"asap", "when_idle", "silent", "interrupt"};
+constexpr std::size_t kVersion = 1;
+
+/// In place of a tool that there is not any more.
+const AgentTool kNoTool;
+
+std::uint32_t count_in(const json::object& object, std::string_view name) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(number_in_state(object, name), UINT32_MAX));
+}
+
+/// None if there is no array.
+const json::array& items_in(const json::object& object, std::string_view name) {
+  static const json::array kNone;
+  const json::array* const items = array_in_state(object, name);
+  return items == nullptr ? kNone : *items;
+}
+
+}  // namespace
+
+// --- keeping it ---------------------------------------------------------------------------------
+
+json::object AgentRun::state() const {
+  json::array calls;
+  for (const auto& [id, call] : calls_) {
+    json::object one{
+        {"id", id}, {"tool", call->asked.name}, {"arguments", to_json(call->arguments)}};
+    const bool is_begun = call->state == RunningCall::State::running || call->is_marked;
+    if (call->end) {
+      one["state"] = "ended";
+      one["end"] = {{"status", to_string(call->end->status)}, {"text", call->end->text}};
+    } else {
+      one["state"] = is_begun                                        ? "begun"
+                     : call->state == RunningCall::State::unapproved ? "unapproved"
+                                                                     : "waiting";
+    }
+    if (!call->task.empty()) one["task"] = call->task;
+    calls.emplace_back(std::move(one));
+  }
+  json::array inputs;
+  for (const Waiting& each : inputs_) {
+    inputs.emplace_back(
+        json::object{{"id", each.id},
+                     {"text", each.input.text},
+                     {"when", kWhens.at(static_cast<std::size_t>(each.input.when))}});
+  }
+  json::array ids;
+  for (const std::string& id : ids_) ids.emplace_back(id);
+  return {{"version", kVersion},
+          {"agent", options_.name},
+          {"is_over", phase_ == Phase::over},
+          {"history", history_.state()},
+          {"calls", std::move(calls)},
+          {"inputs", std::move(inputs)},
+          {"call_ids", std::move(ids)},
+          // An answer that is being given is asked for again.
+          {"has_news", has_news_ || answer_ != nullptr},
+          {"last_text", last_text_},
+          {"turns", turns_},
+          {"reactions", reactions_},
+          {"last_call", last_call_},
+          {"last_input", last_input_},
+          {"usage",
+           {{"prompt", usage_.prompt_tokens},
+            {"cached", usage_.cached_tokens},
+            {"completion", usage_.completion_tokens}}}};
+}
+
+void AgentRun::keep_with(StateKeeper& keeper) {
+  keeper_ = &keeper;
+}
+
+void AgentRun::keep() {
+  if (keeper_ == nullptr) return;
+  if (is_keeping_) {
+    keeps_again_ = true;
+    return;
+  }
+  is_keeping_ = true;
+  std::vector<std::shared_ptr<RunningCall>> marked;
+  for (const auto& [id, call] : calls_) {
+    if (call->is_marked) marked.push_back(call);
+  }
+  keeper_->keep(state(), [weak = weak_from_this(), marked](const Result<void>& kept) {
+    const auto self = weak.lock();
+    if (self != nullptr) self->on_kept(marked, kept);
+  });
+}
+
+void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
+                       const Result<void>& kept) {
+  is_keeping_ = false;
+  if (!kept) {
+    // Whoever goes on with what is kept must not find that more has happened.
+    keeper_ = nullptr;
+    if (phase_ == Phase::over) return;
+    cancel_calls("The run cannot go on");
+    return end("failed", "The run's state cannot be kept: " + kept.error().message);
+  }
+  for (const auto& call : marked) call->is_recorded = true;
+  if (std::exchange(keeps_again_, false)) keep();
+  if (!marked.empty()) later();
+}
+
+// --- going on with it ---------------------------------------------------------------------------
+
+Result<void> AgentRun::restore(const json::object& state) {
+  const json::value* const version = state.if_contains("version");
+  if (version == nullptr || *version != kVersion) {
+    return broken_state("it has another version than " + std::to_string(kVersion));
+  }
+  const json::object* const history = object_at(state, "history");
+  if (history == nullptr) return broken_state("it has no history");
+  if (auto restored = history_.restore(*history); !restored) return restored;
+  for (const json::value& each : items_in(state, "calls")) {
+    const json::object* const one = each.if_object();
+    if (one == nullptr) return broken_state("a call is no object");
+    if (auto restored = restore_call(*one); !restored) return restored;
+  }
+  for (const std::string& id : history_.unanswered()) {
+    if (!calls_.contains(id))
+      return broken_state("the call " + id + " has an end that is not there");
+  }
+  for (const auto& [id, call] : calls_) {
+    const auto open = history_.unanswered();
+    if (std::ranges::find(open, id) == open.end())
+      return broken_state("the call " + id + " has two ends");
+  }
+  for (const json::value& each : items_in(state, "inputs")) {
+    const json::object* const one = each.if_object();
+    const auto when = one == nullptr ? std::nullopt : enumerator_in(kWhens, text_at(*one, "when"));
+    if (!when || text_at(*one, "text").empty()) return broken_state("an input has no text or time");
+    inputs_.push_back(
+        {std::string(text_at(*one, "id")),
+         {.text = std::string(text_at(*one, "text")), .when = static_cast<RunInput::When>(*when)}});
+  }
+  for (const json::value& each : items_in(state, "call_ids")) {
+    if (each.is_string()) ids_.emplace(each.get_string());
+  }
+  const json::object* const usage = object_at(state, "usage");
+  if (usage != nullptr) {
+    usage_.prompt_tokens = count_in(*usage, "prompt");
+    usage_.cached_tokens = count_in(*usage, "cached");
+    usage_.completion_tokens = count_in(*usage, "completion");
+  }
+  has_news_ = flag_in_state(state, "has_news");
+  last_text_ = text_at(state, "last_text");
+  turns_ = count_in(state, "turns");
+  reactions_ = count_in(state, "reactions");
+  last_call_ = count_in(state, "last_call");
+  last_input_ = count_in(state, "last_input");
+  return {};
+}
+
+Result<void> AgentRun::restore_call(const json::object& kept) {
+  const std::string id(text_at(kept, "id"));
+  ChatToolCall asked{.id = id,
+                     .name = std::string(text_at(kept, "tool")),
+                     .arguments = std::string(text_at(kept, "arguments"))};
+  const auto& tools = tools_->tools();
+  const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
+  const auto parsed = parse_json(asked.arguments.empty() ? "{}" : asked.arguments);
+  if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
+  const auto own = options_.policies.find(asked.name);
+  const bool is_gone = tool == tools.end();
+  auto call = std::make_shared<RunningCall>(
+      static_cast<RunningCall::Owner&>(*this), std::move(asked), is_gone ? kNoTool : *tool,
+      parsed->get_object(), own != options_.policies.end() ? own->second : options_.policy);
+  if (!calls_.emplace(id, call).second) return broken_state("two calls have the same id");
+  const std::string_view state = text_at(kept, "state");
+  const auto ends = [&](ToolEnd::Status status, std::string text) {
+    call->state = RunningCall::State::ended;
+    call->end = ToolEnd{.status = status, .text = std::move(text)};
+  };
+  call->task = text_at(kept, "task");
+  if (state == "ended") {
+    const json::object* const end = object_at(kept, "end");
+    const auto status =
+        end == nullptr ? std::nullopt : enumerator_in(kEnds, text_at(*end, "status"));
+    if (!status) return broken_state("the end of a call has no status");
+    ends(static_cast<ToolEnd::Status>(*status), std::string(text_at(*end, "text")));
+  } else if (state != "unapproved" && state != "waiting" && state != "begun") {
+    return broken_state("a call has no state");
+  } else if (is_gone) {
+    ends(state == "begun" ? ToolEnd::Status::unknown : ToolEnd::Status::failed,
+         "The call was not made: there is no such tool any more");
+  } else if (state == "unapproved") {
+    call->state = RunningCall::State::unapproved;
+  } else if (state == "begun" && call->task.empty() && !tool->is_read_only) {
+    ends(ToolEnd::Status::unknown,
+         "It is not known whether the call was carried out: the agent stopped while it ran");
+  } else {
+    order_.push_back(id);
+  }
+  return {};
+}
+
+void AgentRun::resume(std::optional<std::string> input) {
+  begin();
+  for (const auto& [id, call] : calls_) {
+    if (call->state != RunningCall::State::unapproved) continue;
+    const std::string why =
+        options_.approval ? options_.approval(*call->tool, call->arguments) : std::string();
+    ask_for_approval(*call, why);
+  }
+  if (input) {
+    turns_ = 0;
+    reactions_ = 0;
+    inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = *std::move(input)}});
+  }
+  keep();
+  later();
+}
+
+}  // namespace sluice
