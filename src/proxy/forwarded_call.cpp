@@ -174,6 +174,11 @@ std::string ForwardedCall::key_for(const ServerQuestion& question) {
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
+  // Between rounds nothing else limits what waits for the client.
+  if (call_ == nullptr && !answer_memory_.add(size_of(question.params).memory())) {
+    return question.answer(
+        fail(kLimitReached, "The client has no memory left for what it is asked"));
+  }
   std::string key = key_for(question);
   questions_.emplace(number,
                      Question{.asked = std::move(question), .key = std::move(key), .withdraw = {}});

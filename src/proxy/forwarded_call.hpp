@@ -103,10 +103,11 @@ class ForwardedCall final : public UpstreamCall,
   std::function<void()> failed_;          // or empty
   std::weak_ptr<Session> client_session_;
   bool has_session_ = false;
-  MemoryHold memory_;                        // of params, which the session may send again
-  MemoryHold asked_memory_;                  // of the questions that are open between rounds
-  MemoryHold answer_memory_;                 // of answer_; has the client's share between rounds
-  json::object params_;                      // as long as they may have to be sent
+  MemoryHold memory_;        // of params, which the session may send again
+  MemoryHold asked_memory_;  // of the questions that are open between rounds
+  MemoryHold
+      answer_memory_;    // of answer_ and later questions; has the client's share between rounds
+  json::object params_;  // as long as they may have to be sent
   bool wants_task_ = false;                  // the server may make a task of it
   std::string task_;                         // the server's; empty: it has made none
   std::uint64_t number_ = 0;                 // of the request to the server; 0: it is not sent

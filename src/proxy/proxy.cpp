@@ -405,7 +405,7 @@ void Proxy::notify(const ForwardedMessage& message) {
   for (std::size_t i = 0; i < client->size(); ++i) {
     UpstreamSession& part = client->part(i);
     if (part.is_open() && part.server().revision->era == Era::legacy) {
-      part.notify(message.method, message.params);
+      part.notify(message.method, message.params, message.memory);
     }
   }
 }

@@ -308,6 +308,48 @@ TEST_F(ProxyRoundsTest, WhatACallKeepsForItsClientIsCharged) {
   EXPECT_LT(charged(), kMegabyte);
 }
 
+TEST_F(ProxyRoundsTest, WhatIsAskedBetweenRoundsIsCharged) {
+  FakeClient client(*proxy.server, Kind::connection, {.id = "alice"});
+  call(client, "asks");
+  ask("first");
+  MemoryHold rest(proxy.server->service().streams.streams().memory_of("alice"));
+  for (std::size_t step = std::size_t{256} << 20U; step >= 1024; step /= 2)
+    static_cast<void>(rest.add(step));
+  ask("second", {{"message", std::string(2'000'000, 'x')}});
+  EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":"second")"), HasSubstr("-31010"))));
+}
+
+TEST_F(ProxyRoundsTest, AServerThatSpeaksBeforeItHasSaidWhoItIsDoesNoHarm) {
+  FakeClient client(*proxy.server, Kind::connection);
+  server.is_silent = true;
+  const auto id = client.request("tools/list");
+  proxy.run();
+  for (const char* const method :
+       {"subscriptions/acknowledged", "message", "tools/list_changed", "progress", "cancelled"}) {
+    say({{"method", "notifications/" + std::string(method)},
+         {"params", {{"level", "info"}, {"data", "it"}}}});
+  }
+  EXPECT_EQ(client.result_of(id), "nothing");
+}
+
+TEST_F(ProxySessionQuestionsTest, NotificationsThatTheServerHasNotTakenAreCharged) {
+  const std::size_t before = free_memory(proxy);
+  server.keeps_notifications = true;
+  const json::object big{{"text", std::string(2'000'000, 'x')}};
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/own"}, {"params", big}});
+  proxy.run();
+  EXPECT_GT(before - free_memory(proxy), 2'000'000U);
+  server.kept.clear();
+  EXPECT_LT(before - free_memory(proxy), 1'000'000U);
+  MemoryHold rest(proxy.server->service().streams.streams().memory_of("alice"));
+  for (std::size_t step = std::size_t{256} << 20U; step >= 1024; step /= 2)
+    static_cast<void>(rest.add(step));
+  server.heard.clear();
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/own"}, {"params", big}});
+  proxy.run();
+  EXPECT_THAT(server.heard, IsEmpty());
+}
+
 TEST_F(ProxyRoundsTest, WhatThereIsNoMemoryForEndsTheCall) {
   MemoryHold rest(proxy.server->service().streams.streams().memory_of("alice"));
   const std::string text(2'000'000, 'x');

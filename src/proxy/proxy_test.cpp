@@ -338,6 +338,65 @@ TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {
   EXPECT_THAT(server.heard, SizeIs(3));
 }
 
+TEST(ProxyTest, ARequestWaitsForNoLevelThatIsSetAfterIt) {
+  FakeServer server("behind", false);
+  std::vector<json::object> levels;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      levels.push_back(message);
+    } else {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  const auto set = [&](const char* level) {
+    client.request("logging/setLevel", {{"level", level}});
+    proxy.run();
+  };
+  set("info");
+  const auto first = client.request("tools/call", {{"name", "first"}});
+  set("debug");
+  const auto second = client.request("tools/call", {{"name", "second"}});
+  proxy.run();
+  ASSERT_THAT(levels, SizeIs(2));
+  EXPECT_EQ(client.answer_to(first), nullptr);
+  server.answer(*server.links.front(), levels[0], json::object());
+  proxy.run();
+  EXPECT_NE(client.answer_to(first), nullptr);
+  EXPECT_EQ(client.answer_to(second), nullptr);
+  server.answer(*server.links.front(), levels[1], json::object());
+  proxy.run();
+  EXPECT_NE(client.answer_to(second), nullptr);
+}
+
+TEST(ProxyTest, AServerThatHangsIsGivenUpHoweverMuchItHasToAnswer) {
+  FakeServer server("behind", false);
+  server.shares_connection = true;
+  ProxyOptions options;
+  options.has_one_session = true;
+  FakeProxy proxy({server.upstream()}, options);
+  std::vector<std::unique_ptr<FakeClient>> clients;
+  std::vector<std::int64_t> ids;
+  for (int i = 0; i < 50; ++i) {
+    FakeClient& client = *clients.emplace_back(std::make_unique<FakeClient>(
+        *proxy.server, Kind::session, Principal{.id = "p" + std::to_string(i)}));
+    client.initialize();
+    proxy.run();
+    for (int call = 0; call < 20; ++call) {
+      ids.push_back(client.request("tools/call", {{"name", "t"}}));
+    }
+    proxy.run();
+  }
+  server.is_silent = true;
+  for (int i = 0; i < 12; ++i) proxy.advance(std::chrono::minutes(1));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_THAT(clients[i / 20]->result_of(ids[i]), HasSubstr("it hangs"));
+  }
+}
+
 TEST(ProxyTest, AServerThatSaysNothingOfTheLevelHoldsRequestsOnlyForAWhile) {
   FakeServer server("behind", false);
   server.on_message = [&](FakeLink& link, const json::object& message) {

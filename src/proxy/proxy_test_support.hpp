@@ -144,6 +144,8 @@ class FakeServer {
   std::string refusal = {};      // of each initialize; empty: none is refused
   std::optional<Error> failure;  // of opening a connection
   bool shares_connection = false;
+  bool keeps_notifications = false;              // it does not take them
+  std::vector<std::shared_ptr<void>> kept = {};  // the memory of those
   json::object capabilities = {{"tools", {{"listChanged", true}}},
                                {"prompts", json::object()},
                                {"resources", {{"subscribe", true}}},
@@ -164,6 +166,9 @@ inline bool FakeLink::shares_connection() const {
 }
 inline Result<void> FakeLink::send(OutgoingMessage message) {
   if (owner_ == nullptr) return {};
+  if (server_->keeps_notifications && message.memory != nullptr) {
+    server_->kept.push_back(std::move(message.memory));
+  }
   server_->loop->post([server = server_, to = number_, text = std::move(message.text)] {
     for (FakeLink* const each : server->links) {
       if (each->number() == to) return server->take(*each, parse_json(text).value().as_object());

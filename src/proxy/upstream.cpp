@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
 #include "proxy/upstream_error.hpp"
@@ -76,10 +77,11 @@ void Upstream::on_connected(const Revision& revision) {
   spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
 }
 
-Error Upstream::on_not_opened(const Error& why, TimePoint now) {
+Error Upstream::on_not_opened(const Error& said, TimePoint now) {
+  const Error why = of_connection(said);
   // It may have been replaced by one that speaks something else.
   spoken_.clear();
-  Error failure = session_error(options_.label, of_connection(why));
+  Error failure = session_error(options_.label, why);
   if (is_out_of_reach(failure)) {
     failure_ = failure;
     rests_until_ = now + backoff_.next().value_or(Duration());
@@ -95,14 +97,16 @@ Error Upstream::on_not_opened(const Error& why, TimePoint now) {
   return failure;
 }
 
-void Upstream::on_lost(const Error& why) const {
+void Upstream::on_lost(const Error& said) const {
+  const Error why = of_connection(said);
   log_error("a server behind the proxy has gone; the next request starts anew with it",
             {{"server", std::string_view(options_.label)}, {"why", std::string_view(why.message)}});
 }
 
 Error Upstream::of_connection(const Error& why) const {
   const bool is_absent = options_.starts_program && why.code == kBadRequest;
-  return is_absent ? Error{kLostConnection, why.message, why.data} : why;
+  return {is_absent ? kLostConnection : why.code, without_secrets(why.message, options_.secrets),
+          without_secrets(why.data, options_.secrets)};
 }
 
 Error Upstream::explained(const Error& why) const {

@@ -23,6 +23,8 @@ namespace sluice {
 struct UpstreamOptions {
   std::string prefix = {};  // see names.hpp; empty for the only server
   std::string label;        // what errors and the log call the server; no secrets
+  /// What neither clients nor the log may read, also if the server says it: parts of its URL.
+  std::vector<std::string> secrets = {};
   /// Makes a new way to it for the proxy's loop, which is that of its server.
   std::function<Result<std::unique_ptr<ServerLink>>(Executor& loop)> open_link;
   /// Whether the link starts a program. One that is not there is a server without a connection.

@@ -128,7 +128,8 @@ ClientSessionOptions UpstreamSession::session_options() {
     self->listener_->on_renewed();
   };
   options.on_listening = [weak] {
-    if (const auto self = weak.lock()) self->on_listening();
+    const auto self = weak.lock();
+    if (self != nullptr && self->is_open()) self->on_listening();
   };
   options.on_lost = [weak](const Error& why) {
     if (const auto self = weak.lock()) self->on_lost(why);
@@ -213,7 +214,7 @@ void UpstreamSession::on_lost(const Error& why) {
   upstream_->on_lost(why);
   waiting_.clear();
   held_.clear();
-  is_telling_level_ = false;
+  answered_round_ = level_round_;
   feed_->attach(nullptr);
   end_session();
   // The link's own end has answered those that were sent before.
@@ -233,13 +234,12 @@ void UpstreamSession::send_level() {
     return;
   }
   told_level_ = level_;
-  is_telling_level_ = true;
   session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.idle_timeout = kLifeSign},
                   {.on_answer = [weak = weak_from_this(),
                                  round = ++level_round_](const Result<json::object>& /*answer*/) {
                     const auto self = weak.lock();
-                    if (self == nullptr || round != self->level_round_) return;
-                    self->is_telling_level_ = false;
+                    if (self == nullptr || round <= self->answered_round_) return;
+                    self->answered_round_ = round;
                     self->send_held();
                   }});
 }
@@ -262,8 +262,8 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
 std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
                                      std::shared_ptr<UpstreamCall> call, bool may_become_task) {
   const std::uint64_t number = add(std::move(call));
-  Held request{number, method, std::move(params), may_become_task};
-  if (is_telling_level_) {
+  Held request{number, method, std::move(params), may_become_task, level_round_};
+  if (answered_round_ < level_round_) {
     held_.push_back(std::move(request));
   } else {
     send(std::move(request));
@@ -278,7 +278,12 @@ std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<Ups
 }
 
 void UpstreamSession::send_held() {
-  for (Held& each : std::exchange(held_, {})) {
+  // Each waits for the level that was set before it, and for no later one.
+  const auto later = std::ranges::find_if(
+      held_, [this](const Held& each) { return each.level_round > answered_round_; });
+  std::vector<Held> due(std::move_iterator(held_.begin()), std::move_iterator(later));
+  held_.erase(held_.begin(), later);
+  for (Held& each : due) {
     if (requests_.contains(each.number)) send(std::move(each));
   }
 }
@@ -335,6 +340,7 @@ void UpstreamSession::cancel(std::uint64_t number) {
   if (found == requests_.end()) return;
   const Request request = std::move(found->second);
   requests_.erase(found);
+  std::erase_if(held_, [number](const Held& each) { return each.number == number; });
   if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
 }
 
@@ -350,9 +356,11 @@ void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answe
   call->on_answer(std::move(answer));
 }
 
-void UpstreamSession::notify(std::string_view method, const json::object& params) {
+void UpstreamSession::notify(std::string_view method, const json::object& params,
+                             std::shared_ptr<void> memory) {
   if (!is_open()) return;
-  const Result<void> sent = session_->notify(method, json::object(params, json::storage_ptr()));
+  const Result<void> sent =
+      session_->notify(method, json::object(params, json::storage_ptr()), std::move(memory));
   if (!sent) log_debug("a notification could not be sent", {{"why", sent.error().message}});
 }
 
@@ -378,7 +386,10 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   heard();
   // What becomes of its tasks is for those who follow them.
   if (method.starts_with("notifications/tasks")) return;
-  if (method == "notifications/subscriptions/acknowledged") return on_listening();
+  if (method == "notifications/subscriptions/acknowledged") {
+    // A server may say that before it has said who it is.
+    return is_open() ? on_listening() : void();
+  }
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
   }
@@ -451,7 +462,7 @@ void UpstreamSession::on_silence() {
   if (std::exchange(is_probing_, true)) return;
   const bool is_legacy = server_.revision->era == Era::legacy;
   session_->begin(
-      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign},
+      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign, .is_probe = true},
       {.on_answer = [weak = weak_from_this(),
                      asked = loop_->clock().now()](const Result<json::object>& answer) {
         const auto self = weak.lock();

@@ -101,7 +101,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void cancel(std::uint64_t number);
   /// Ends a task of the server, if the session is open.
   void cancel_task(std::string_view id);
-  void notify(std::string_view method, const json::object& params);
+  /// `memory` is kept as long as the server has not taken the message.
+  void notify(std::string_view method, const json::object& params, std::shared_ptr<void> memory);
   /// Only for legacy servers; kept for sessions that follow. Requests that are begun later are sent
   /// when the server has answered, because over HTTP they could overtake it.
   void set_level(LoggingLevel level);
@@ -131,6 +132,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::string method;
     json::object params;
     bool may_become_task;
+    std::uint64_t level_round;  // that was begun last before it
   };
 
   [[nodiscard]] ClientSessionOptions session_options();
@@ -185,7 +187,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::optional<LoggingLevel> level_;
   std::optional<LoggingLevel> told_level_;  // what the server has been told in this session
   std::uint64_t level_round_ = 0;           // of telling it
-  bool is_telling_level_ = false;           // the server has not answered
+  std::uint64_t answered_round_ = 0;        // the last one that the server has answered
   std::vector<Held> held_;                  // requests that wait for that
   std::shared_ptr<ChangeFeed> feed_;
   TimePoint heard_{};  // the server, last

@@ -75,6 +75,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
 
+  void keep(std::shared_ptr<void> memory) { memory_ = std::move(memory); }
   void post(HttpHeaderList headers, std::string body, std::string_view method) {
     is_probe_ = is_probe(method);
     begins_session_ = method == "initialize";
@@ -316,7 +317,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     link->forget(number_);
   }
 
-  HttpLink* link_;  // null: it is over
+  std::shared_ptr<void> memory_;  // of the message
+  HttpLink* link_;                // null: it is over
   const std::uint64_t number_;
   Lane* const lane_;
   const RequestId id_;
@@ -435,6 +437,7 @@ void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
   const std::uint64_t number = ++last_number_;
   const auto exchange =
       std::make_shared<Exchange>(*this, number, message.id, message.revision, lane);
+  exchange->keep(std::move(message.memory));
   exchanges_.emplace(number, exchange);
   if (lane != nullptr) ++lane->under_way;
   HttpHeaderList headers = headers_for(message);

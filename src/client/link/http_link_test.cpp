@@ -335,6 +335,22 @@ TEST_F(HttpLinkTest, NotificationsArriveInOrderAlsoWhenTheLinkIsClosed) {
   EXPECT_TRUE(until([&is_closed] { return is_closed; }));
 }
 
+TEST_F(HttpLinkTest, TheMemoryOfANotificationIsKeptUntilItIsTaken) {
+  const auto under_way = std::make_shared<int>(0);
+  const auto waiting = std::make_shared<int>(0);
+  open_legacy();
+  ASSERT_TRUE(session->notify("notifications/x", {}, under_way));
+  ASSERT_TRUE(session->notify("notifications/x", {}, waiting));
+  Asked first = next();
+  EXPECT_EQ(under_way.use_count(), 2);
+  EXPECT_EQ(waiting.use_count(), 2);
+  first.reply->reply(202, {}, {});
+  Asked second = next();
+  EXPECT_EQ(under_way.use_count(), 1);
+  second.reply->reply(202, {}, {});
+  EXPECT_TRUE(until([&waiting] { return waiting.use_count() == 1; }));
+}
+
 TEST_F(HttpLinkTest, AServerThatTakesNoNotificationHoldsUpNoEnd) {
   open_legacy();
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(session->notify("notifications/x", {}));

@@ -121,16 +121,21 @@ void SseLink::on_event(const SseEvent& event) {
                 "The server does not say where messages go: " + place.error().message);
   }
   place_ = std::move(*place);
-  for (OutgoingMessage& message : std::exchange(waiting_, {})) post(std::move(message));
+  for (OutgoingMessage& message : std::exchange(waiting_, {})) dispatch(std::move(message));
 }
 
 Result<void> SseLink::send(OutgoingMessage message) {
   if (is_over_) return fail(kLostConnection, "There is no connection to the server");
-  if (posts_.size() + waiting_.size() >= kMaxPosts) {
+  if (posts_.size() + waiting_.size() + notifications_.size() >= kMaxPosts) {
     return fail(kBusy, "There are " + std::to_string(kMaxPosts) + " messages to this server");
   }
+  if (bytes_ > 0 && bytes_ + message.text.size() > kMaxWaiting) {
+    return fail(kBusy, "The server is too slow: " + std::to_string(bytes_) +
+                           " bytes are already on their way to it");
+  }
+  bytes_ += message.text.size();
   if (place_) {
-    post(std::move(message));
+    dispatch(std::move(message));
   } else {
     waiting_.push_back(std::move(message));
   }
@@ -141,12 +146,30 @@ void SseLink::pause(const RequestId& id, bool is_paused) {
   stream_.pause(paused_.set(id, is_paused));
 }
 
+void SseLink::dispatch(OutgoingMessage message) {
+  const bool is_notification = message.id.empty() && !message.method.empty();
+  if (!is_notification) return post(std::move(message));
+  notifications_.push_back(std::move(message));
+  if (notification_ == 0) post_next_notification();
+}
+
+void SseLink::post_next_notification() {
+  notification_ = 0;
+  if (notifications_.empty()) return;
+  OutgoingMessage next = std::move(notifications_.front());
+  notifications_.pop_front();
+  notification_ = last_number_ + 1;
+  post(std::move(next));
+}
+
 void SseLink::post(OutgoingMessage message) {
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Content-Type", "application/json");
   const std::uint64_t number = ++last_number_;
   Post& made = posts_[number];
   made.id = std::move(message.id);
+  made.bytes = message.text.size();
+  made.memory = std::move(message.memory);
   // Whoever waits for an answer decides for how long.
   const bool is_patient = !made.id.empty();
   const auto status = std::make_shared<int>(0);
@@ -172,6 +195,8 @@ void SseLink::post(OutgoingMessage message) {
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
   const Post post = std::move(posts_.extract(number).mapped());
+  bytes_ -= post.bytes;
+  if (number == notification_) post_next_notification();
   if (last_words_.have_begun()) return posts_.empty() ? leave() : void();
   if (why.code / 100 != 2 && !post.id.empty()) owner_->on_unanswered(post.id, why);
 }
@@ -183,6 +208,9 @@ void SseLink::lose(int code, const std::string& why) {
   const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
+  notifications_.clear();
+  notification_ = 0;
+  bytes_ = 0;
   if (last_words_.have_begun()) return leave();
   owner_->on_lost(error);
 }

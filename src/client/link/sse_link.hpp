@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,7 +42,8 @@ class SseLink final : public ServerLink {
   SseLink& operator=(const SseLink&) = delete;
 
   void open(Owner& owner) override;
-  /// What is sent before the server has said where waits for that. Error: kBusy beyond kMaxPosts.
+  /// What is sent before the server has said where waits for that. Error: kBusy beyond kMaxPosts
+  /// or kMaxWaiting.
   Result<void> send(OutgoingMessage message) override;
   bool drop(const RequestId& /*id*/) override { return false; }
   void pause(const RequestId& id, bool is_paused) override;
@@ -52,13 +54,18 @@ class SseLink final : public ServerLink {
   void close(std::function<void()> done) override;
 
   static constexpr std::size_t kMaxPosts = 4096;  // under way, or that wait
+  /// Bytes of these, if they are more than one.
+  static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
 
  private:
   void connect();
   void on_head(const HttpReplyHead& head);
   void on_bytes(std::string_view bytes);
   void on_event(const SseEvent& event);
+  /// Posts a message, or lets it wait for a notification that was sent before it.
+  void dispatch(OutgoingMessage message);
   void post(OutgoingMessage message);
+  void post_next_notification();
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
   /// The end of close().
@@ -78,8 +85,13 @@ class SseLink final : public ServerLink {
   struct Post {
     AuthorizedHttp::Call call;
     RequestId id;
+    std::size_t bytes = 0;
+    std::shared_ptr<void> memory;
   };
   std::map<std::uint64_t, Post> posts_;
+  std::deque<OutgoingMessage> notifications_;  // that wait for the one before them
+  std::uint64_t notification_ = 0;             // that is under way; 0: none
+  std::size_t bytes_ = 0;                      // of all that wait or are under way
   std::uint64_t last_number_ = 0;
   LastWords last_words_{*loop_};
   /// Whether this exists, for callbacks.

@@ -103,6 +103,48 @@ TEST_F(SseLinkTest, WhatWasSentIsTakenBeforeTheEnd) {
   EXPECT_FALSE(lost);
 }
 
+TEST_F(SseLinkTest, WhatTheServerDoesNotTakeIsBounded) {
+  const Asked stream = open_to("/m");
+  const auto memory = std::make_shared<int>(0);
+  const std::string big(SseLink::kMaxWaiting / 2, 'x');
+  ASSERT_TRUE(link->send({.text = big, .method = "notifications/x", .memory = memory}));
+  ASSERT_TRUE(link->send({.text = big, .method = "notifications/x"}));
+  const auto refused = link->send({.text = "{}", .method = "notifications/x"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("too slow"));
+  EXPECT_EQ(memory.use_count(), 2);
+  // The server takes no message of that length.
+  EXPECT_TRUE(until([&memory] { return memory.use_count() == 1; }));
+  EXPECT_TRUE(link->send({.text = "{}", .method = "notifications/x"}));
+}
+
+TEST_F(SseLinkTest, NotificationsArriveInOrderAlsoAtTheEnd) {
+  const Asked stream = open_to("/m");
+  for (const char* const text : {"one", "two", "three"}) {
+    ASSERT_TRUE(link->send({.text = text, .method = "notifications/x"}));
+  }
+  ASSERT_TRUE(link->send({.text = "call", .id = "1", .method = "tools/call"}));
+  Asked one = next();
+  EXPECT_EQ(one.body, "one");
+  EXPECT_EQ(next().body, "call") << "it waits for no notification";
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+  one.reply->reply(202, {}, {});
+  Asked two = next();
+  EXPECT_EQ(two.body, "two");
+  bool is_closed = false;
+  link->close([this, &is_closed] {
+    is_closed = true;
+    link = nullptr;
+  });
+  two.reply->reply(202, {}, {});
+  Asked three = next();
+  EXPECT_EQ(three.body, "three");
+  EXPECT_FALSE(is_closed);
+  three.reply->reply(202, {}, {});
+  EXPECT_TRUE(until([&is_closed] { return is_closed; }));
+}
+
 TEST_F(SseLinkTest, PostsWhereTheServerSays) {
   for (const auto& [place, target] :
        std::vector<std::pair<std::string, std::string>>{{"messages?s=1", "/a/messages?s=1"},

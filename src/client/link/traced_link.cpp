@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
@@ -138,13 +140,17 @@ std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string
 
 HttpTap http_tap(const OnTraffic& on_traffic) {
   if (!on_traffic) return {};
-  return [on_traffic](const HttpHead& head) {
+  // What a server says of the URL that it was asked with.
+  const auto secrets = std::make_shared<std::vector<std::string>>();
+  return [on_traffic, secrets](const HttpHead& head) {
     const bool is_request = !head.method.empty();
+    if (is_request) *secrets = secrets_in_url(head.url->to_string());
     Traffic traffic{.is_sent = is_request, .transport = "http"};
     traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
                                : std::to_string(head.status);
     for (const HeaderField& field : head.headers) {
-      traffic.headers.emplace_back(field.name, shown_header(field.name, field.value, is_request));
+      traffic.headers.emplace_back(
+          field.name, without_secrets(shown_header(field.name, field.value, is_request), *secrets));
     }
     tell_traffic(on_traffic, traffic);
   };

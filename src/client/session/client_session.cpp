@@ -140,7 +140,8 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
                                            RequestCallbacks callbacks) {
   const Number number = ++last_number_;
   // A full house must not keep the session from being replaced.
-  const std::optional<Error> refused = is_handshake(method) && !lost_ ? std::nullopt : refusal();
+  const bool is_beyond_limit = is_handshake(method) || options.is_probe;
+  const std::optional<Error> refused = is_beyond_limit && !lost_ ? std::nullopt : refusal();
   std::optional<json::object> known = refused || !is_cached(method, params)
                                           ? std::nullopt
                                           : cache_.find(method, params, loop_->clock().now());
@@ -221,9 +222,12 @@ void ClientSession::on_turn(Number only) {
   }
 }
 
-Result<void> ClientSession::notify(std::string_view method, json::object params) {
-  return link_->send(
-      writer_.write({.method = std::string(method), .params = params}, *server_.revision));
+Result<void> ClientSession::notify(std::string_view method, json::object params,
+                                   std::shared_ptr<void> memory) {
+  OutgoingMessage message =
+      writer_.write({.method = std::string(method), .params = params}, *server_.revision);
+  message.memory = std::move(memory);
+  return link_->send(std::move(message));
 }
 
 void ClientSession::give_up(Number number, const char* what) {

@@ -76,7 +76,11 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   bool pause(Number number, bool is_paused);
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);
-  Result<void> notify(std::string_view method, json::object params) override;
+  Result<void> notify(std::string_view method, json::object params) override {
+    return notify(method, std::move(params), nullptr);
+  }
+  /// `memory` is kept as long as the message waits or is under way.
+  Result<void> notify(std::string_view method, json::object params, std::shared_ptr<void> memory);
   /// Drops all requests without answers, and ends the link as ServerLink::close() does. No other
   /// function may be called afterwards; the session may be destroyed once `done` is called.
   void close(std::function<void()> done);
@@ -171,6 +175,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   bool take_each(std::string_view text, const RequestId* only);
   bool take_one(std::string_view text, const RequestId* only);
   /// `number`: the request in the reply to which it came; 0 if there is none.
+  /// Whether a message comes in the reply to a request that has been answered, so that it belongs
+  /// to nobody. Legacy servers say there what concerns the whole session, too.
+  [[nodiscard]] bool is_too_late(const RequestId* reply_to) const;
   void on_request(const Message& message, Number number);
   void on_response(const Message& message);
   void on_error(Number number, OpenRequest& request, Error error);

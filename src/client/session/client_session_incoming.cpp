@@ -62,13 +62,17 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
       on_response(*message);
       break;
     case MessageKind::request:
-      on_request(*message, request_of(only));
+      if (!is_too_late(only)) on_request(*message, request_of(only));
       break;
     case MessageKind::notification:
-      on_notification(*message, only);
+      if (!is_too_late(only)) on_notification(*message, only);
       break;
   }
   return true;
+}
+
+bool ClientSession::is_too_late(const RequestId* reply_to) const {
+  return reply_to != nullptr && server_.revision->era == Era::modern && request_of(reply_to) == 0;
 }
 
 void ClientSession::on_request(const Message& message, Number number) {

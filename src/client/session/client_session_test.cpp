@@ -239,6 +239,32 @@ TEST_F(ClientSessionTest, WhatComesInAReplyBelongsToItsRequest) {
   EXPECT_EQ(asked[1].request, 0U);
 }
 
+TEST_F(ClientSessionTest, WhatComesInAModernReplyAfterItsAnswerBelongsToNobody) {
+  open_modern();
+  call();
+  const std::string log = R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})";
+  const std::string own = R"({"jsonrpc":"2.0","method":"notifications/own"})";
+  const std::string question = R"({"jsonrpc":"2.0","id":7,"method":"elicitation/create"})";
+  ASSERT_TRUE(wire.owner->awaits("2"));
+  EXPECT_TRUE(wire.owner->on_reply("2", own));
+  EXPECT_THAT(notified, ElementsAre("notifications/own"));
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":2,"result":{}})"));
+  for (const std::string& late : {log, own, question}) EXPECT_TRUE(wire.owner->on_reply("2", late));
+  EXPECT_THAT(notified, ElementsAre("notifications/own"));
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ClientSessionTest, AProbeIsAskedHoweverMuchIsUnanswered) {
+  options.max_requests = 1;
+  open_legacy();
+  call();
+  const std::size_t sent = wire.sent.size();
+  session->begin("ping", {}, {}, {});
+  EXPECT_EQ(wire.sent.size(), sent);
+  session->begin("ping", {}, {.is_probe = true}, {});
+  EXPECT_EQ(wire.sent.size(), sent + 1);
+}
+
 TEST_F(ClientSessionTest, SaysNothingMoreOnceItIsDestroyed) {
   const auto leave = [this](Result<json::object>) {
     said.emplace_back("over");

@@ -29,6 +29,27 @@ bool looks_like_secret(std::string_view text) {
                              [&](std::string_view each) { return lower.starts_with(each); });
 }
 
+namespace {
+
+/// Whether a part of a query without a value is more likely a word than a key.
+bool is_flag(std::string_view name) {
+  constexpr std::size_t kLongest = 15;
+  return name.size() <= kLongest && std::ranges::none_of(name, is_digit);
+}
+
+/// Whether a scheme and a host come first, with a port that is a number or user information.
+bool has_host(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::string_view rest = url.substr(scheme + 3);
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  const auto colon = authority.rfind(':');
+  if (authority.contains('@') || colon == std::string_view::npos) return true;
+  return std::ranges::all_of(authority.substr(colon + 1), is_digit);
+}
+
+}  // namespace
+
 std::string masked_url(std::string_view url) {
   const bool is_socket = url.starts_with("unix:") || url.starts_with("http+unix:");
   if (!is_socket) url = url.substr(0, url.find('#'));
@@ -49,15 +70,59 @@ std::string masked_url(std::string_view url) {
     const auto end = std::min(url.find('&', 1), url.size());
     const std::string_view pair = url.substr(0, end);
     const auto equals = std::min(pair.find('='), pair.size());
-    out.append(pair.substr(0, equals));
-    if (equals < pair.size()) out.append("=").append(kMask);
+    if (equals < pair.size()) {
+      out.append(pair.substr(0, equals)).append("=").append(kMask);
+    } else {
+      out.append(is_flag(pair.substr(1)) ? pair : std::string(pair.substr(0, 1)).append(kMask));
+    }
     url.remove_prefix(end);
   }
   return out;
 }
 
+std::vector<std::string> secrets_in_url(std::string_view url) {
+  std::vector<std::string> secrets;
+  const auto add = [&secrets](std::string_view secret) {
+    if (secret.size() >= kShortestSecret) secrets.emplace_back(secret);
+  };
+  url = url.substr(0, url.find('#'));
+  const auto scheme = url.find("://");
+  const auto begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const auto end = std::min(url.find_first_of("/?", begin), url.size());
+  const std::string_view authority = url.substr(begin, end - begin);
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+    const std::string_view user = authority.substr(0, at);
+    add(user.substr(user.find(':') == std::string_view::npos ? 0 : user.find(':') + 1));
+  }
+  std::string_view query = url.substr(std::min(url.find('?'), url.size()));
+  while (!query.empty()) {
+    const auto next = std::min(query.find('&', 1), query.size());
+    const std::string_view pair = query.substr(1, next - 1);
+    const auto equals = pair.find('=');
+    add(equals == std::string_view::npos ? pair : pair.substr(equals + 1));
+    query.remove_prefix(next);
+  }
+  return secrets;
+}
+
+std::string without_secrets(std::string text, const std::vector<std::string>& secrets) {
+  for (const std::string& secret : secrets) {
+    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at)) {
+      text.replace(at, secret.size(), kMask);
+      at += kMask.size();
+    }
+  }
+  return text;
+}
+
 std::string masked_word(std::string_view word) {
   const bool is_socket = word.starts_with("unix:") || word.starts_with("http+unix:");
+  // A password may have characters that end an authority, and so make the URL none.
+  const auto last = word.rfind('@');
+  const bool is_web = word.starts_with("http") && !is_socket && last != std::string_view::npos;
+  if (is_web && word.substr(0, last).contains(':') && !has_host(word)) {
+    return std::string(kMask) + masked_url(word.substr(last));
+  }
   const std::string_view authority = word.substr(0, word.find_first_of("/?#"));
   const auto colon = authority.find(':');
   const auto at = authority.rfind('@');

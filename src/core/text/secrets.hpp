@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice {
 
@@ -20,6 +22,14 @@ bool looks_like_secret(std::string_view text);
 /// A URL, or the path and query of one, without what may be secret in it: the user information, the
 /// values of the query, and the fragment. What follows # of a socket is a path and stays.
 std::string masked_url(std::string_view url);
+
+/// A shorter one may be found anywhere by chance.
+inline constexpr std::size_t kShortestSecret = 4;
+
+/// What masked_url() leaves out of this URL, if it is not shorter than that.
+std::vector<std::string> secrets_in_url(std::string_view url);
+/// `text` with a mask in place of each of these.
+std::string without_secrets(std::string text, const std::vector<std::string>& secrets);
 
 /// The same of a word that may be meant as a URL: user information with a password goes also if
 /// there is no scheme before it.

@@ -22,16 +22,36 @@ TEST(SecretsTest, UrlsLoseWhatMayBeSecret) {
             "https://***@host/a?x=***&key=***");
   EXPECT_EQ(masked_url("https://host/a@b"), "https://host/a@b");
   EXPECT_EQ(masked_url("/path?flag&code=abc"), "/path?flag&code=***");
+  EXPECT_EQ(masked_url("/path?SECRET123&abcdefghijklmnopq&x"), "/path?***&***&x");
   EXPECT_EQ(masked_url("https://host/#access_token=abc"), "https://host/");
   EXPECT_EQ(masked_url("/path#access_token=abc"), "/path");
   EXPECT_EQ(masked_url("http+unix:/run/x#/mcp?key=1"), "http+unix:/run/x#/mcp?key=***");
   EXPECT_EQ(masked_url(""), "");
 }
 
+TEST(SecretsTest, TextsLoseWhatIsSecretInAUrl) {
+  const auto secrets =
+      secrets_in_url("https://me:hunter2@h:1/p/key-in-path?api_key=SECRET1&n=7&BARE22#fragment");
+  EXPECT_EQ(
+      without_secrets("POST /p?api_key=SECRET1&n=7&BARE22 by hunter2: SECRET1SECRET1", secrets),
+      "POST /p?api_key=***&n=7&*** by ***: ******");
+  EXPECT_TRUE(secrets_in_url("https://h/p").empty());
+  EXPECT_TRUE(secrets_in_url("").empty());
+  EXPECT_TRUE(secrets_in_url("?").empty());
+  EXPECT_EQ(secrets_in_url("/p?=abcd").size(), 1U);
+}
+
 TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {
   EXPECT_EQ(masked_word("me:pw@host:1/a?key=2"), "***@host:1/a?key=***");
   EXPECT_EQ(masked_word("me:p@w@host"), "***@host");
   EXPECT_EQ(masked_word("https://me:pw@host/a"), "https://***@host/a");
+  // Those are no URLs.
+  for (const char* const word :
+       {"http://me:p/w@host/a", "http://me:p?w@host/a", "http:/me:pw@host/a", "http//me:pw@host/a",
+        "http://me:p#w@host/a"}) {
+    EXPECT_EQ(masked_word(word), "***@host/a") << word;
+  }
+  EXPECT_EQ(masked_word("http://host:80/a@b"), "http://host:80/a@b");
   for (const char* const word :
        {"", "docs", "@session", "server@1.2.3", "host:1/a@b", "http+unix:x@y", "unix:/run/a:b@c"}) {
     EXPECT_EQ(masked_word(word), word);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/log/log.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -195,7 +196,14 @@ void Dispatcher::notification(const Message& message, const std::shared_ptr<Sess
   if (message.method == "notifications/cancelled") {
     if (const auto id = cancelled_by(message)) session->cancel_call(*id);
   } else if (definition().forwarder != nullptr) {
-    definition().forwarder->notify({message.method, params_of(message), session, *changes_});
+    auto held = hold_for_call(streams_->streams(), session->principal(), message.text.size(),
+                              "notifications that the server behind has not taken");
+    if (!held) return log_debug("a notification is dropped", {{"why", held.error().message}});
+    definition().forwarder->notify({.method = message.method,
+                                    .params = params_of(message),
+                                    .session = session,
+                                    .changes = *changes_,
+                                    .memory = std::make_shared<MemoryHold>(*std::move(held))});
   }
 }
 

@@ -21,6 +21,8 @@ struct ForwardedMessage {
   ChangeNotifier& changes;           // reaches the client of the session; outlives the loop's work
   /// What the header fields mirror, if the message has to agree with them; valid during the call.
   const MirroredHeaders* headers = nullptr;
+  /// The client's memory that a notification takes; to be kept as long as the message is.
+  std::shared_ptr<void> memory = {};
 };
 
 /// Answers requests elsewhere, as a proxy does. It gets every request but pings and the methods of

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,8 @@ struct OutgoingMessage {
   const Revision* revision = nullptr;  // that the message is written in
   /// Header fields that mirror parameters of a tool; for links that carry header fields.
   std::vector<std::pair<std::string, std::string>> headers = {};
+  /// Whatever the message takes in somebody's memory; kept until the link has done with it.
+  std::shared_ptr<void> memory = {};
 };
 
 /// The client's way to one server and back: a transport, without the meaning of messages. Belongs

@@ -17,6 +17,8 @@ struct RequestOptions {
   Duration timeout = {};  // in total; 0: no limit
   /// A modern server may make a task of it, and then answers with a CreateTaskResult (SEP-2663).
   bool may_become_task = false;
+  /// It is asked also while as many requests are unanswered as may be.
+  bool is_probe = false;
 };
 
 /// The same, without times that overflow a clock.
