@@ -14,6 +14,8 @@
 // handler of a server must not do that: there, `co_await run.next(loop)` waits without a thread.
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +79,9 @@ class [[nodiscard]] Run {
   std::optional<AgentEvent> poll();
   /// Waits for the next event until the deadline, and takes at most one.
   RunStep step(std::chrono::steady_clock::time_point deadline);
+  /// The same for a program with a loop of its own: `told` is called once, when next() would return
+  /// at once: in this call, or later on the thread of all clients, which it must not hold up.
+  void on_next(std::function<void()> told);
   /// next() for a coroutine of a handler or a middleware. The run must outlive the wait.
   Task<std::optional<AgentEvent>> next(RequestLoop& loop);
   /// Takes what events there are until the end, and returns how the run has ended.

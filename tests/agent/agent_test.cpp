@@ -182,6 +182,24 @@ TEST_F(AgentApiTest, AStepTakesOneEventAtMost) {
   EXPECT_TRUE(run.result().is_completed());
 }
 
+TEST_F(AgentApiTest, AProgramWithALoopIsTold) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  std::promise<void> told;
+  run.on_next([&] { told.set_value(); });
+  EXPECT_THROW(run.next(), std::logic_error);
+  gates.opened.set_value();
+  told.get_future().wait();
+  EXPECT_EQ(run.poll()->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
+  bool is_told = false;
+  run.on_next([&] { is_told = true; });
+  EXPECT_TRUE(is_told) << "there are no further events";
+}
+
 TEST_F(AgentApiTest, OnlyOneMayWait) {
   const ScriptedModel model({calls("hang")});
   auto run = agent(model).run("Go");

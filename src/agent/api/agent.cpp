@@ -1,6 +1,7 @@
 #include "sluice/agent.hpp"
 
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "agent/api/agent_state.hpp"
@@ -42,6 +43,10 @@ RunStep Run::step(std::chrono::steady_clock::time_point deadline) {
   auto event = left > left.zero() ? state_->wait(at_most_forever(left)) : poll();
   const auto state = event ? RunStep::State::event : RunStep::State::idle;
   return {.state = state, .event = std::move(event)};
+}
+
+void Run::on_next(std::function<void()> told) {
+  state_->events().on_next(std::move(told));
 }
 
 Task<std::optional<AgentEvent>> Run::next(RequestLoop& loop) {

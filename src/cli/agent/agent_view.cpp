@@ -50,6 +50,10 @@ std::string AgentView::note(std::string_view call_id, std::string_view text) {
   return out + std::string(style_.dim()) + one_line(text) + std::string(style_.reset()) + "\n";
 }
 
+void AgentView::name_call(std::string_view call_id, std::string_view tool) {
+  tools_.insert_or_assign(std::string(call_id), std::string(tool));
+}
+
 std::string AgentView::show(const json::object& event) {
   const std::string_view type = text_at(event, "type");
   const std::string_view call_id = text_at(event, "call_id");
@@ -64,12 +68,13 @@ std::string AgentView::show(const json::object& event) {
   if (type == "response.output_item.done") {
     const json::object* const item = object_at(event, "item");
     if (item != nullptr && text_at(*item, "type") == "function_call") {
-      tools_.insert_or_assign(std::string(text_at(*item, "call_id")),
-                              std::string(text_at(*item, "name")));
+      name_call(text_at(*item, "call_id"), text_at(*item, "name"));
     }
     return {};
   }
   if (type == "sluice:tool.output.started") {
+    // The call may be one of a run that goes on.
+    name_call(call_id, text_at(event, "tool"));
     const json::value* const arguments = event.if_contains("arguments");
     return note(call_id, "called with " + (arguments == nullptr
                                                ? std::string("nothing")

@@ -28,6 +28,7 @@ class AgentView {
   std::string note(std::string_view call_id, std::string_view text);
   /// Ends the line of the lane that was written last.
   std::string break_line();
+  void name_call(std::string_view call_id, std::string_view tool);
   [[nodiscard]] std::string label(std::string_view call_id) const;
 
   Style style_;

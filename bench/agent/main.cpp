@@ -1,0 +1,209 @@
+// What an agent adds to the calls of its tools: scripts/bench runs this program.
+//
+//   sluice_bench_agent agent URL RUNS CALLS SECONDS
+//     RUNS at once, each with CALLS of a tool that streams
+//   sluice_bench_agent client URL RUNS CALLS SECONDS
+//     the same calls without an agent
+//
+// All calls share one connection. Each tool writes two chunks a second, which say when they were
+// made. It prints a line of JSON: how old the chunks were when the program had them.
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/resource.h>
+#include <utility>
+#include <vector>
+
+#include "sluice/agent.hpp"
+
+namespace {
+
+namespace json = sluice::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kIntervalUs = 500'000;
+
+double cpu_us() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto us = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
+  return us(usage.ru_utime) + us(usage.ru_stime);
+}
+
+/// What may be read next, in the order in which it was told.
+class Ready {
+ public:
+  void push(std::size_t index) {
+    {
+      const std::lock_guard lock(mutex_);
+      indices_.push_back(index);
+    }
+    changed_.notify_one();
+  }
+  std::size_t pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !indices_.empty(); });
+    const std::size_t index = indices_.front();
+    indices_.pop_front();
+    return index;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::size_t> indices_;
+};
+
+/// The ages of chunks, between the end of the warm-up and the end.
+class Ages {
+ public:
+  explicit Ages(double seconds)
+      : begin_(Clock::now() + std::chrono::seconds(3)),
+        end_(begin_ +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+
+  /// Takes the chunks of a text: lines of JSON. Returns false if the time is over.
+  bool add(std::string_view text) {
+    const auto now = Clock::now();
+    if (now < begin_) return true;
+    if (!is_measuring_) cpu_ = cpu_us();
+    is_measuring_ = true;
+    constexpr std::string_view kStamp = "\"t_ns\":";
+    for (auto at = text.find(kStamp); at != std::string_view::npos; at = text.find(kStamp, at)) {
+      at += kStamp.size();
+      const auto made = std::strtoll(text.data() + at, nullptr, 10);
+      ages_.push_back(static_cast<double>(now.time_since_epoch().count() - made) / 1000);
+    }
+    return now < end_;
+  }
+  void print() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double cpu = cpu_us() - cpu_;
+    std::ranges::sort(ages_);
+    const auto part = [this](double of) {
+      const auto index = static_cast<std::size_t>(of * static_cast<double>(ages_.size()));
+      return ages_.empty() ? 0.0 : ages_[std::min(index, ages_.size() - 1)];
+    };
+    std::cout << json::object{{"units", ages_.size()},
+                              {"per_second", static_cast<double>(ages_.size()) / seconds},
+                              {"p50_us", part(0.5)},
+                              {"p99_us", part(0.99)},
+                              {"cpu_us_each", cpu / static_cast<double>(ages_.size())},
+                              {"cores", cpu / 1e6 / seconds}}
+              << "\n";
+  }
+
+ private:
+  Clock::time_point begin_;
+  Clock::time_point end_;
+  bool is_measuring_ = false;
+  double cpu_ = 0;
+  std::vector<double> ages_;
+};
+
+json::object arguments() {
+  return {{"count", 1'000'000}, {"interval_us", kIntervalUs}};
+}
+
+void run_agents(sluice::Client client, std::size_t count, std::size_t calls, double seconds) {
+  const sluice::Model model = sluice::custom_model(
+      "bench", [calls](const sluice::ModelRequest&, sluice::ModelAnswer& answer) {
+        for (std::size_t i = 0; i < calls; ++i) answer.call("stream_numbers", arguments());
+      });
+  const sluice::Agent agent(model, {.servers = {{.label = "bench", .client = std::move(client)}},
+                                    .max_running = calls,
+                                    .max_running_of_server = calls,
+                                    .allows_duplicates = true});
+  Ready ready;
+  std::vector<sluice::Run> runs;
+  runs.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    runs.push_back(agent.run("Go"));
+    ready.push(i);
+  }
+  Ages ages(seconds);
+  for (bool goes_on = true; goes_on;) {
+    const std::size_t index = ready.pop();
+    while (auto event = runs[index].poll()) {
+      if (event->type == sluice::AgentEventType::run_done) throw std::runtime_error("it is over");
+      if (event->type == sluice::AgentEventType::tool_output_delta) goes_on = ages.add(event->text);
+    }
+    runs[index].on_next([&ready, index] { ready.push(index); });
+  }
+  ages.print();
+  // What is told from now on has nobody to hear it.
+  std::cout.flush();
+  std::_Exit(0);
+}
+
+void run_calls(sluice::Client client, std::size_t count, double seconds) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::string> texts;
+  std::vector<sluice::PendingCall<sluice::ToolReply>> calls;
+  calls.reserve(count);
+  std::function<void(std::size_t)> read = [&](std::size_t index) {
+    calls[index].on_next([&, index](std::optional<sluice::CallEvent> event) {
+      if (!event) return;
+      {
+        const std::lock_guard lock(mutex);
+        texts.push_back(std::move(event->message));
+      }
+      changed.notify_one();
+      read(index);
+    });
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    calls.push_back(client.call("stream_numbers", arguments(), {.idle_timeout = {}}));
+    read(i);
+  }
+  Ages ages(seconds);
+  for (bool goes_on = true; goes_on;) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !texts.empty(); });
+    const std::string text = std::move(texts.front());
+    texts.pop_front();
+    lock.unlock();
+    goes_on = ages.add(text);
+  }
+  ages.print();
+  std::cout.flush();
+  std::_Exit(0);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 6) {
+    std::cerr << "usage: sluice_bench_agent agent|client URL RUNS CALLS SECONDS\n";
+    return 2;
+  }
+  try {
+    const std::size_t runs = std::stoul(words[3]);
+    const std::size_t calls = std::stoul(words[4]);
+    const double seconds = std::stod(words[5]);
+    sluice::Client client = sluice::connect(words[2], {.max_requests = 100'000});
+    if (std::string_view(words[1]) == "agent") {
+      run_agents(std::move(client), runs, calls, seconds);
+    } else {
+      run_calls(std::move(client), runs * calls, seconds);
+    }
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}
