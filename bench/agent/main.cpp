@@ -5,8 +5,9 @@
 //   sluice_bench_agent client URL RUNS CALLS SECONDS
 //     the same calls without an agent
 //
-// All calls share one connection. Each tool writes two chunks a second, which say when they were
-// made. It prints a line of JSON: how old the chunks were when the program had them.
+// A server takes 1,024 calls on a connection, so each hundred runs have one. Each tool writes two
+// chunks a second, which say when they were made. It prints a line of JSON: how old the chunks were
+// when the program had them.
 
 #include <algorithm>
 #include <chrono>
@@ -34,6 +35,7 @@ namespace json = sluice::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kIntervalUs = 500'000;
+constexpr std::size_t kRunsOfConnection = 100;
 
 double cpu_us() {
   rusage usage{};
@@ -119,20 +121,28 @@ json::object arguments() {
   return {{"count", 1'000'000}, {"interval_us", kIntervalUs}};
 }
 
-void run_agents(sluice::Client client, std::size_t count, std::size_t calls, double seconds) {
+sluice::Client connect(const std::string& url) {
+  return sluice::connect(url, {.max_requests = 100'000});
+}
+
+void run_agents(const std::string& url, std::size_t count, std::size_t calls, double seconds) {
   const sluice::Model model = sluice::custom_model(
       "bench", [calls](const sluice::ModelRequest&, sluice::ModelAnswer& answer) {
         for (std::size_t i = 0; i < calls; ++i) answer.call("stream_numbers", arguments());
       });
-  const sluice::Agent agent(model, {.servers = {{.label = "bench", .client = std::move(client)}},
-                                    .max_running = calls,
-                                    .max_running_of_server = calls,
-                                    .allows_duplicates = true});
   Ready ready;
   std::vector<sluice::Run> runs;
   runs.reserve(count);
+  std::optional<sluice::Agent> agent;
   for (std::size_t i = 0; i < count; ++i) {
-    runs.push_back(agent.run("Go"));
+    if (i % kRunsOfConnection == 0) {
+      agent.emplace(model,
+                    sluice::AgentOptions{.servers = {{.label = "bench", .client = connect(url)}},
+                                         .max_running = calls,
+                                         .max_running_of_server = calls,
+                                         .allows_duplicates = true});
+    }
+    runs.push_back(agent->run("Go"));
     ready.push(i);
   }
   Ages ages(seconds);
@@ -150,12 +160,12 @@ void run_agents(sluice::Client client, std::size_t count, std::size_t calls, dou
   std::_Exit(0);
 }
 
-void run_calls(sluice::Client client, std::size_t count, double seconds) {
+void run_calls(const std::string& url, std::size_t runs, std::size_t of_run, double seconds) {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::string> texts;
   std::vector<sluice::PendingCall<sluice::ToolReply>> calls;
-  calls.reserve(count);
+  calls.reserve(runs * of_run);
   std::function<void(std::size_t)> read = [&](std::size_t index) {
     calls[index].on_next([&, index](std::optional<sluice::CallEvent> event) {
       if (!event) return;
@@ -167,8 +177,10 @@ void run_calls(sluice::Client client, std::size_t count, double seconds) {
       read(index);
     });
   };
-  for (std::size_t i = 0; i < count; ++i) {
-    calls.push_back(client.call("stream_numbers", arguments(), {.idle_timeout = {}}));
+  std::optional<sluice::Client> client;
+  for (std::size_t i = 0; i < runs * of_run; ++i) {
+    if (i % (kRunsOfConnection * of_run) == 0) client.emplace(connect(url));
+    calls.push_back(client->call("stream_numbers", arguments(), {.idle_timeout = {}}));
     read(i);
   }
   Ages ages(seconds);
@@ -196,11 +208,10 @@ int main(int count, char** words) {
     const std::size_t runs = std::stoul(words[3]);
     const std::size_t calls = std::stoul(words[4]);
     const double seconds = std::stod(words[5]);
-    sluice::Client client = sluice::connect(words[2], {.max_requests = 100'000});
     if (std::string_view(words[1]) == "agent") {
-      run_agents(std::move(client), runs, calls, seconds);
+      run_agents(words[2], runs, calls, seconds);
     } else {
-      run_calls(std::move(client), runs * calls, seconds);
+      run_calls(words[2], runs, calls, seconds);
     }
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";

@@ -23,6 +23,7 @@ class Paths:
     floor: str
     load: str
     client: str
+    agent: str
     micro: str
     peers: str
     scratch: str
