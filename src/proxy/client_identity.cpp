@@ -86,10 +86,20 @@ Result<ClientIdentity> identity_of(const json::object* info, const json::object*
   return identity;
 }
 
-Result<ClientIdentity> identity_in(const json::object& params) {
+Result<ClientIdentity> IdentityReader::read(const json::object& params) {
   const json::object* const meta = object_at(params, "_meta");
   if (meta == nullptr) return identity_of(nullptr, nullptr);
-  return identity_of(object_at(*meta, kClientInfoKey), object_at(*meta, kClientCapabilitiesKey));
+  const json::object* const info = object_at(*meta, kClientInfoKey);
+  const json::object* const capabilities = object_at(*meta, kClientCapabilitiesKey);
+  if (info == nullptr || capabilities == nullptr) return identity_of(info, capabilities);
+  if (last_ && *info == info_ && *capabilities == capabilities_) return *last_;
+  Result<ClientIdentity> identity = identity_of(info, capabilities);
+  if (!identity || size_of(*info, kMaxCapabilityValues).bytes > kMaxCapabilityBytes)
+    return identity;
+  info_ = json::object(*info, json::storage_ptr());
+  capabilities_ = json::object(*capabilities, json::storage_ptr());
+  last_ = *identity;
+  return identity;
 }
 
 }  // namespace sluice

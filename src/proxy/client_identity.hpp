@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "core/error.hpp"
 #include "json/json.hpp"
@@ -32,7 +33,17 @@ inline constexpr std::size_t kMaxCapabilityValues = 500;
 /// the specification gives it. The message names the limit or the member.
 Result<ClientIdentity> identity_of(const json::object* info, const json::object* capabilities);
 
-/// Of a request that says who sends it (2026-07-28, Base Protocol, `_meta`). Error: as above.
-Result<ClientIdentity> identity_in(const json::object& params);
+/// Reads who sends a request (2026-07-28, Base Protocol, `_meta`). Most requests say the same as
+/// the one before, so what that was is kept.
+class IdentityReader {
+ public:
+  /// Error: as above.
+  Result<ClientIdentity> read(const json::object& params);
+
+ private:
+  json::object info_;  // as it was said last
+  json::object capabilities_;
+  std::optional<ClientIdentity> last_;
+};
 
 }  // namespace sluice

@@ -38,7 +38,7 @@ TEST(ClientIdentityTest, KeepsWhatTheClientDeclaresButItsTasks) {
 
 TEST(ClientIdentityTest, HasNoCapabilitiesUnlessTheyAreDeclared) {
   EXPECT_TRUE(identity_of(nullptr, nullptr)->capabilities->empty());
-  EXPECT_TRUE(identity_in({})->capabilities->empty());
+  EXPECT_TRUE(IdentityReader().read({})->capabilities->empty());
 }
 
 TEST(ClientIdentityTest, NamesTheCapabilityThatHasTheWrongType) {
@@ -79,10 +79,32 @@ TEST(ClientIdentityTest, ReadsTheMetaOfARequest) {
       parse_json(R"({"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"n","version":"1"},)"
                  R"("io.modelcontextprotocol/clientCapabilities":{"roots":{}}}})")
           .value();
-  const auto identity = identity_in(params.as_object());
+  const auto identity = IdentityReader().read(params.as_object());
   ASSERT_TRUE(identity);
   EXPECT_EQ(identity->info.name, "n");
   EXPECT_EQ(to_json(*identity->capabilities), R"({"roots":{}})");
+}
+
+TEST(ClientIdentityTest, AReaderIsNotMisledByTheRequestBefore) {
+  IdentityReader reader;
+  const auto params = [](const char* name, json::value capabilities) {
+    return json::object{
+        {"_meta",
+         {{"io.modelcontextprotocol/clientInfo", {{"name", name}, {"version", "1"}}},
+          {"io.modelcontextprotocol/clientCapabilities", std::move(capabilities)}}}};
+  };
+  const json::object roots{{"roots", json::object()}};
+  const auto first = reader.read(params("a", roots));
+  ASSERT_TRUE(first);
+  const auto same = reader.read(params("a", roots));
+  EXPECT_EQ(same->capabilities, first->capabilities) << "they are shared";
+  EXPECT_EQ(reader.read(params("b", roots))->info.name, "b");
+  EXPECT_TRUE(reader.read(params("b", json::object()))->capabilities->empty());
+  EXPECT_FALSE(reader.read(params("b", {{"roots", 7}})));
+  EXPECT_FALSE(reader.read(params("b", {{"roots", 7}})));
+  EXPECT_TRUE(reader.read(params("b", json::object()))->capabilities->empty());
+  EXPECT_TRUE(reader.read({})->capabilities->empty());
+  EXPECT_EQ(*reader.read(params("a", roots)), *first);
 }
 
 }  // namespace

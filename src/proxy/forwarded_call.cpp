@@ -71,6 +71,7 @@ void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequ
   has_session_ = session != nullptr;
   params_ = std::move(params);
   memory_ = call->take_memory();
+  if (this->session().is_open()) return on_open({});
   this->session().when_open(
       [self = shared_from_this()](const Result<void>& outcome) { self->on_open(outcome); });
 }

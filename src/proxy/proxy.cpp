@@ -164,7 +164,7 @@ Result<std::shared_ptr<ProxyClient>> Proxy::uncharged_client_of(
     if (client == nullptr) client = new_client(identity_of(nullptr, nullptr).value());
     return client;
   }
-  Result<ClientIdentity> identity = identity_in(params);
+  Result<ClientIdentity> identity = identities_.read(params);
   if (!identity) return std::unexpected(std::move(identity.error()));
   const auto& sender = call.context().sender;
   if (sender == nullptr || sender->storage == nullptr) {

@@ -100,6 +100,7 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
   std::size_t sweep_at_ = 64;  // the number of them at which those are dropped
   std::shared_ptr<ClientPool> pool_;
   std::shared_ptr<SharedClient> shared_;  // null unless there is one session
+  IdentityReader identities_;
   bool is_closed_ = false;
 };
 
