@@ -333,7 +333,7 @@ TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {
   Client client = connect(tools(gates), {.stop = stop.get_token()});
   stop.request_stop();
   try {
-    Agent(model.model(), {.servers = {{.label = "gone", .client = client}}});
+    const Agent gone(model.model(), {.servers = {{.label = "gone", .client = client}}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.message, HasSubstr("gone: "));
