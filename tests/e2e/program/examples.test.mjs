@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { clean_environment, program } from '../lib/server.mjs';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
+import { clean_environment, program, run_program } from '../lib/server.mjs';
 
 const kModern = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -97,6 +98,23 @@ describe('the examples', () => {
       assert.deepEqual(ground.events.map(({ params }) => params.progress), [1, 2, 3, 4]);
       assert.deepEqual(ground.result.structuredContent, { sum: 10 });
     }));
+
+  test('agent sees what its tool writes, and says so while it runs', async (t) => {
+    const dive = { name: 'dive', arguments: '{"meters":5}' };
+    const api = await start_api(t, (body, reply) => {
+      if (api.asked.length === 1) {
+        const call = { index: 0, id: 'c', type: 'function', function: dive };
+        return reply.done(delta({ tool_calls: [call] }), delta({}, 'tool_calls'));
+      }
+      const last = body.messages.at(-1).content;
+      reply.done(...words(last.includes('bottom') ? 'It was deep.' : 'It gets dark.'), ...kStop);
+    });
+    const command = path.join(path.dirname(program), 'example-agent');
+    const { code, stdout, stderr } = await run_program([api.url, 'Dive'], { command });
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout.match(/\| \d m/g).length, 5);
+    assert.match(stdout, /4 m, dark[^]*It gets dark\.[^]*It was deep\.[^]*completed/);
+  });
 
   test('resources reads what a tool has written', () =>
     with_example('resources', async (ask) => {
