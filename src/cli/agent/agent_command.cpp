@@ -201,7 +201,8 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
              (given == nullptr ? "nothing" : printable(to_json(*given))) +
              "? It may change something. [y/N] ");
   const auto line = user->read_line();
-  if (!Interrupts::is_pending() && line && said_yes(*line).value_or(false)) {
+  if (Interrupts::is_pending()) return;  // the run ends
+  if (line && said_yes(*line).value_or(false)) {
     run.approve(call_id);
   } else {
     run.reject(call_id);

@@ -1,0 +1,89 @@
+// `sluice agent` on a terminal: approvals and questions of tools are asked in place, one at a time.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
+import { program, start_example } from '../lib/server.mjs';
+import { Terminal } from '../lib/terminal.mjs';
+
+// A model that makes these calls, and then repeats the results.
+async function calling_model(t, ...calls) {
+  const api = await start_api(t, (body, reply) => {
+    if (api.asked.length > 1) {
+      const results = body.messages.filter(({ role }) => role === 'tool');
+      const texts = results.map(({ content }) => `(${content}) `);
+      return reply.done(...words(...texts), ...kStop);
+    }
+    const made = calls.map(([name, given], index) => ({
+      index,
+      id: `call_${index}`,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(given) },
+    }));
+    return reply.done(delta({ tool_calls: made }), delta({}, 'tool_calls'));
+  });
+  return api;
+}
+
+const agent = (t, model, { mcp_url }, ...more) =>
+  new Terminal(t, [
+    ...[program, 'agent', '--model', model.url, '--server', mcp_url, '--policy', 'pass'],
+    ...more,
+    'Do it',
+  ]);
+
+const asks = (seen) => seen.includes('It may change something. [y/N]');
+
+test('a call is made if the user says so', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  for (const [answer, result] of [['y', '{"sum":6}'], ['n', 'The user rejected this call']]) {
+    const model = await calling_model(t, ['count', { to: 3 }]);
+    const terminal = agent(t, model, server);
+    const seen = await terminal.until(asks, 'it asks');
+    assert.match(seen, /Call count with \{"to":3\}\?/);
+    terminal.type(`${answer}\n`);
+    assert.equal(await terminal.exit_code(), 0, terminal.seen);
+    assert.ok(terminal.seen.includes(`(${result}`), terminal.seen);
+  }
+});
+
+test('two calls are asked for one after the other', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const model = await calling_model(t, ['count', { to: 1 }], ['count', { to: 2 }]);
+  const terminal = agent(t, model, server);
+  const first = await terminal.until(asks, 'it asks for the first');
+  assert.ok(!first.includes('{"to":2}?'), first);
+  const from = terminal.seen.length;
+  terminal.type('n\n');
+  await terminal.until((seen) => seen.includes('{"to":2}?') && asks(seen), 'the second', { from });
+  terminal.type('y\n');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  assert.match(terminal.seen, /\(The user rejected this call\) \(\{"sum":3\}/);
+});
+
+test('an interrupt where it asks for a call ends the run', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  for (let round = 0; round < 3; ++round) {
+    const model = await calling_model(t, ['count', { to: 3 }]);
+    const terminal = agent(t, model, server);
+    await terminal.until(asks, 'it asks');
+    terminal.interrupt();
+    assert.equal(await terminal.exit_code(), 130, terminal.seen);
+    assert.equal(model.asked.length, 1);
+  }
+});
+
+test('a question of a tool is asked in place', async (t) => {
+  const server = await start_example(t, 'elicitation');
+  const model = await calling_model(t, ['book_table', { guests: 2 }]);
+  const terminal = agent(t, model, server, '--yes');
+  await terminal.until((seen) => seen.includes('One more thing about your table'), 'it asks');
+  await terminal.until((seen) => seen.includes('On which name?'), 'it asks for the name');
+  terminal.type('Mira\n');
+  await terminal.until((seen) => seen.includes('Outside?'), 'it asks for the place');
+  terminal.type('n\n');
+  await terminal.until((seen) => seen.includes('Send {"name":"Mira"'), 'it asks whether to send it');
+  terminal.type('y\n');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  assert.match(terminal.seen, /A table for 2 is booked for Mira\./);
+});
