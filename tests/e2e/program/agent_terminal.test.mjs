@@ -2,28 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
+import { calling_model } from '../lib/calling_model.mjs';
 import { program, start_example } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
-
-// A model that makes these calls, and then repeats the results.
-async function calling_model(t, ...calls) {
-  const api = await start_api(t, (body, reply) => {
-    if (api.asked.length > 1) {
-      const results = body.messages.filter(({ role }) => role === 'tool');
-      const texts = results.map(({ content }) => `(${content}) `);
-      return reply.done(...words(...texts), ...kStop);
-    }
-    const made = calls.map(([name, given], index) => ({
-      index,
-      id: `call_${index}`,
-      type: 'function',
-      function: { name, arguments: JSON.stringify(given) },
-    }));
-    return reply.done(delta({ tool_calls: made }), delta({}, 'tool_calls'));
-  });
-  return api;
-}
 
 const agent = (t, model, { mcp_url }, ...more) =>
   new Terminal(t, [
