@@ -343,7 +343,8 @@ test('options in the text exist', async () => {
 });
 
 test('each row of robustness.md names a test, and the tests exist', () => {
-  const files = ['src', 'tests/client', 'tests/e2e', 'tests/faults', 'tests/matrix'].flatMap((name) => {
+  const folders = ['src', 'tests/agent', 'tests/client', 'tests/e2e', 'tests/faults', 'tests/matrix'];
+  const files = folders.flatMap((name) => {
     const place = path.join(root, name);
     const names = readdirSync(place, { recursive: true }).filter((file) => /\.(cpp|mjs)$/.test(file));
     return names.map((file) => readFileSync(path.join(place, file), 'utf8'));
