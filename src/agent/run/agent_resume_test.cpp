@@ -271,6 +271,32 @@ TEST(AgentResumeTest, WhatCannotBeKeptFails) {
   EXPECT_THAT(std::string(text_at(events.back().data, "reason")), HasSubstr("the disk is full"));
 }
 
+TEST(AgentResumeTest, TheEndIsToldOnceItIsKept) {
+  for (const bool fails : {false, true}) {
+    KeptBench bench;
+    bench.start("Hello");
+    bench.keeper.keeps_at_once = false;
+    bench.model.say("Hi.");
+    bench.model.end();
+    bench.keeper.fails = fails;
+    std::optional<std::string> status;
+    const auto look = [&] {
+      for (const AgentEvent& event : bench.take()) {
+        if (event.type == AgentEventType::run_done) status = text_at(event.data, "status");
+      }
+    };
+    look();
+    while (bench.keeper.is_waiting()) {
+      EXPECT_TRUE(bench.run->is_over());
+      EXPECT_FALSE(status);
+      bench.keeper.finish();
+      look();
+    }
+    EXPECT_EQ(status, fails ? "failed" : "completed");
+    if (!fails) EXPECT_EQ(bench.state().at("is_over"), true);
+  }
+}
+
 /// Calls `visit` with each copy of `value` that has another value in one place.
 void each_change(const json::value& value, const std::function<void(const json::value&)>& visit) {
   const std::vector<json::value> others = {nullptr, -1, "x", json::array(), json::object(), true};

@@ -502,18 +502,23 @@ void AgentRun::end(std::string_view status, std::string_view reason) {
       why = checked.error().message;
     }
   }
-  events_->push({.type = AgentEventType::run_done,
-                 .turn = responses_,
-                 .text = std::move(text),
-                 .data = {{"status", final_status},
-                          {"reason", why},
-                          {"usage",
-                           {{"input_tokens", usage_.prompt_tokens},
-                            {"cached_tokens", usage_.cached_tokens},
-                            {"output_tokens", usage_.completion_tokens},
-                            {"turns", turns_},
-                            {"reactions", reactions_}}}}});
-  keep();
+  last_event_ = AgentEvent{.type = AgentEventType::run_done,
+                           .turn = responses_,
+                           .text = std::move(text),
+                           .data = {{"status", final_status},
+                                    {"reason", why},
+                                    {"usage",
+                                     {{"input_tokens", usage_.prompt_tokens},
+                                      {"cached_tokens", usage_.cached_tokens},
+                                      {"output_tokens", usage_.completion_tokens},
+                                      {"turns", turns_},
+                                      {"reactions", reactions_}}}}};
+  // Whoever hears of the end may go on with what is kept.
+  keeper_ == nullptr ? write_last() : keep();
+}
+
+void AgentRun::write_last() {
+  if (last_event_) events_->push(*std::exchange(last_event_, std::nullopt));
 }
 
 // --- time ---------------------------------------------------------------------------------------

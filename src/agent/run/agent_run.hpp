@@ -151,6 +151,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
   void finish(std::string_view status, std::string_view reason);
   void end(std::string_view status, std::string_view reason);
+  /// The last event, if the run has ended and is kept.
+  void write_last();
   void write(AgentEventType type, std::string call_id, json::object data = {});
 
   Executor* loop_;
@@ -187,7 +189,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool was_cut_ = false;     // the last answer, by its length
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
-  bool keeps_again_ = false;  // the state has changed meanwhile
+  bool keeps_again_ = false;              // the state has changed meanwhile
+  std::optional<AgentEvent> last_event_;  // waits until the state is kept
   bool is_scheduled_ = false;
   Executor::TimerId timer_ = 0;
   std::optional<TimePoint> timer_at_;

@@ -110,13 +110,19 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
   if (!kept) {
     // Whoever goes on with what is kept must not find that more has happened.
     keeper_ = nullptr;
-    if (phase_ == Phase::over) return;
-    cancel_calls("The run cannot go on");
-    return end("failed", "The run's state cannot be kept: " + kept.error().message);
+    const std::string why = "The run's state cannot be kept: " + kept.error().message;
+    if (phase_ != Phase::over) {
+      cancel_calls("The run cannot go on");
+      return end("failed", why);
+    }
+    last_event_->data["status"] = "failed";
+    last_event_->data["reason"] = why;
+    return write_last();
   }
   for (const auto& call : marked) call->is_recorded = true;
-  if (std::exchange(keeps_again_, false)) keep();
   if (!marked.empty()) later();
+  if (std::exchange(keeps_again_, false)) return keep();
+  write_last();
 }
 
 // --- going on with it ---------------------------------------------------------------------------
