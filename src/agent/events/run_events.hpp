@@ -13,6 +13,7 @@
 
 #include "core/clock.hpp"
 #include "sluice/agent_event.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
 
