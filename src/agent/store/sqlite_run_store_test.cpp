@@ -98,6 +98,7 @@ class SlowStore final : public RunStore {
                      std::uint64_t version) override {
     open.get_future().wait();
     if (run_id == "bad") throw std::runtime_error("secret");
+    if (run_id == "worse") throw 7;
     saved.push_back(run_id);
     return version + 1;
   }
@@ -122,13 +123,15 @@ TEST(StoreThreadTest, SavesWhatWaitsBeforeItEnds) {
 }
 
 TEST(StoreThreadTest, AStoreThatThrowsIsAnError) {
-  const auto store = std::make_shared<SlowStore>();
-  store->open.set_value();
-  std::promise<Result<std::uint64_t>> outcome;
-  StoreThread thread(store);
-  thread.save("bad", "{}", 0,
-              [&](const Result<std::uint64_t>& saved) { outcome.set_value(saved); });
-  EXPECT_FALSE(outcome.get_future().get());
+  for (const char* const run : {"bad", "worse"}) {
+    const auto store = std::make_shared<SlowStore>();
+    store->open.set_value();
+    std::promise<Result<std::uint64_t>> outcome;
+    StoreThread thread(store);
+    thread.save(run, "{}", 0,
+                [&](const Result<std::uint64_t>& saved) { outcome.set_value(saved); });
+    EXPECT_FALSE(outcome.get_future().get());
+  }
 }
 
 }  // namespace

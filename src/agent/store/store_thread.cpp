@@ -45,6 +45,8 @@ Result<std::uint64_t> StoreThread::save_now(const Job& job) {
     return std::unexpected(error);
   } catch (const std::exception& exception) {
     return fail(500, "The store has failed: " + std::string(what_of(exception)));
+  } catch (...) {
+    return fail(500, "The store has failed");
   }
 }
 
