@@ -9,7 +9,7 @@
 
 #include "proxy/proxy.hpp"
 #include "proxy/proxy_test_support.hpp"
-#include "proxy/upstream_error.hpp"
+#include "proxy/upstream/upstream_error.hpp"
 
 namespace sluice {
 namespace {

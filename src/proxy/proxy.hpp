@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "proxy/client_pool.hpp"
-#include "proxy/parked_calls.hpp"
-#include "proxy/proxy_client.hpp"
-#include "proxy/shared_client.hpp"
-#include "proxy/upstream.hpp"
+#include "proxy/calls/parked_calls.hpp"
+#include "proxy/clients/client_pool.hpp"
+#include "proxy/clients/proxy_client.hpp"
+#include "proxy/clients/shared_client.hpp"
+#include "proxy/upstream/upstream.hpp"
 #include "server/dispatch/forwarder.hpp"
 
 namespace sluice {

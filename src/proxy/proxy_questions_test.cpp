@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/client_pool.hpp"
-#include "proxy/parked_calls.hpp"
+#include "proxy/calls/parked_calls.hpp"
+#include "proxy/clients/client_pool.hpp"
 #include "proxy/proxy.hpp"
 #include "proxy/proxy_test_support.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "core/text/base64.hpp"
 #include "protocol/error_codes.hpp"
-#include "proxy/client_pool.hpp"
+#include "proxy/clients/client_pool.hpp"
 #include "proxy/proxy_test_support.hpp"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/text/base64.hpp"
-#include "proxy/gathering.hpp"
+#include "proxy/calls/gathering.hpp"
 #include "proxy/proxy_test_support.hpp"
 
 namespace sluice {

@@ -15,7 +15,7 @@
 #include "client/authorization/token_store.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
-#include "proxy/upstream_error.hpp"
+#include "proxy/upstream/upstream_error.hpp"
 
 namespace sluice {
 namespace {

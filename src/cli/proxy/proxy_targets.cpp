@@ -11,7 +11,7 @@
 #include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/loop/event_loop.hpp"
-#include "proxy/names.hpp"
+#include "proxy/translation/names.hpp"
 
 namespace sluice {
 namespace {

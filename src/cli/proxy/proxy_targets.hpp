@@ -6,7 +6,7 @@
 #include "cli/remote/server_place.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "proxy/upstream.hpp"
+#include "proxy/upstream/upstream.hpp"
 
 namespace sluice {
 
@@ -30,8 +30,9 @@ Result<std::vector<NamedTarget>> named_targets(const ProxyTargets& targets);
 /// go to standard error. Errors carry kExitUsage.
 Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers);
 
-/// The servers, each with a prefix if there are several (proxy/names.hpp): its name on the command
-/// line, or else in the configuration file. Warnings go to standard error. Errors carry kExitUsage.
+/// The servers, each with a prefix if there are several (proxy/translation/names.hpp): its name on
+/// the command line, or else in the configuration file. Warnings go to standard error. Errors carry
+/// kExitUsage.
 Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
                                                   Duration idle_timeout);
 

@@ -6,7 +6,7 @@
 #include "cli/targets/session_files.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "proxy/upstream.hpp"
+#include "proxy/upstream/upstream.hpp"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "proxy/client_identity.hpp"
+#include "proxy/upstream/client_identity.hpp"
 
 #include <array>
 #include <string>
@@ -9,7 +9,7 @@
 #include "json/members.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/negotiation.hpp"
-#include "proxy/translation.hpp"
+#include "proxy/translation/translation.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "proxy/names.hpp"
+#include "proxy/translation/names.hpp"
 
 #include <gtest/gtest.h>
 

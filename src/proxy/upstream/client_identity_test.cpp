@@ -1,4 +1,4 @@
-#include "proxy/client_identity.hpp"
+#include "proxy/upstream/client_identity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
-#include "proxy/gathering.hpp"
+#include "proxy/calls/gathering.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/log/log.hpp"
 #include "json/members.hpp"
-#include "proxy/names.hpp"
-#include "proxy/translation.hpp"
+#include "proxy/translation/names.hpp"
+#include "proxy/translation/translation.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -12,9 +12,9 @@
 #include "client/session/client_session.hpp"
 #include "core/executor.hpp"
 #include "protocol/logging_level.hpp"
-#include "proxy/change_feed.hpp"
-#include "proxy/client_identity.hpp"
-#include "proxy/upstream.hpp"
+#include "proxy/upstream/change_feed.hpp"
+#include "proxy/upstream/client_identity.hpp"
+#include "proxy/upstream/upstream.hpp"
 #include "server/sessions/change.hpp"
 #include "stream/client_quota.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/executor.hpp"
-#include "proxy/proxy_client.hpp"
+#include "proxy/clients/proxy_client.hpp"
 #include "sluice/principal.hpp"
 #include "stream/client_quota.hpp"
 

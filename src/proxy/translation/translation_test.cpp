@@ -1,4 +1,4 @@
-#include "proxy/translation.hpp"
+#include "proxy/translation/translation.hpp"
 
 #include <array>
 #include <cstddef>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "proxy/merging.hpp"
-#include "proxy/proxy_client.hpp"
+#include "proxy/clients/proxy_client.hpp"
+#include "proxy/translation/merging.hpp"
 #include "server/calls/pending_request.hpp"
 
 namespace sluice {

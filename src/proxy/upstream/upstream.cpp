@@ -1,4 +1,4 @@
-#include "proxy/upstream.hpp"
+#include "proxy/upstream/upstream.hpp"
 
 #include <string_view>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
-#include "proxy/upstream_error.hpp"
+#include "proxy/upstream/upstream_error.hpp"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "proxy/merging.hpp"
+#include "proxy/translation/merging.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 
 #include "core/text/base64.hpp"
 #include "json/members.hpp"
-#include "proxy/names.hpp"
-#include "proxy/translation.hpp"
+#include "proxy/translation/names.hpp"
+#include "proxy/translation/translation.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

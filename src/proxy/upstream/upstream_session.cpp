@@ -1,4 +1,4 @@
-#include "proxy/upstream_session.hpp"
+#include "proxy/upstream/upstream_session.hpp"
 
 #include <algorithm>
 #include <array>

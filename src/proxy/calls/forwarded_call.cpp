@@ -1,4 +1,4 @@
-#include "proxy/forwarded_call.hpp"
+#include "proxy/calls/forwarded_call.hpp"
 
 #include <utility>
 #include <vector>
@@ -8,8 +8,8 @@
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/input_rounds.hpp"
-#include "proxy/names.hpp"
-#include "proxy/translation.hpp"
+#include "proxy/translation/names.hpp"
+#include "proxy/translation/translation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/call_memory.hpp"
 #include "server/calls/calls.hpp"

@@ -1,4 +1,4 @@
-#include "proxy/translation.hpp"
+#include "proxy/translation/translation.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "protocol/negotiation.hpp"
 #include "protocol/server_info.hpp"
 #include "protocol/task.hpp"
-#include "proxy/names.hpp"
+#include "proxy/translation/names.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

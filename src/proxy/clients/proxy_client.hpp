@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "proxy/change_feed.hpp"
-#include "proxy/upstream_session.hpp"
+#include "proxy/upstream/change_feed.hpp"
+#include "proxy/upstream/upstream_session.hpp"
 #include "server/dispatch/listen.hpp"
 #include "server/notifications/change_notifier.hpp"
 #include "server/sessions/session.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/parked_calls.hpp"
-#include "proxy/proxy_client.hpp"
+#include "proxy/calls/parked_calls.hpp"
+#include "proxy/clients/proxy_client.hpp"
 #include "server/calls/pending_request.hpp"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "proxy/proxy_client.hpp"
+#include "proxy/clients/proxy_client.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -10,8 +10,8 @@
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "protocol/client_capabilities.hpp"
-#include "proxy/names.hpp"
-#include "proxy/translation.hpp"
+#include "proxy/translation/names.hpp"
+#include "proxy/translation/translation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/session_questions.hpp"
 

@@ -1,4 +1,4 @@
-#include "proxy/change_feed.hpp"
+#include "proxy/upstream/change_feed.hpp"
 
 #include <string_view>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/executor.hpp"
-#include "proxy/proxy_client.hpp"
+#include "proxy/clients/proxy_client.hpp"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "proxy/shared_client.hpp"
+#include "proxy/clients/shared_client.hpp"
 
 #include <utility>
 

@@ -1,11 +1,11 @@
-#include "proxy/parked_calls.hpp"
+#include "proxy/calls/parked_calls.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "core/sharing/client.hpp"
-#include "proxy/client_pool.hpp"
-#include "proxy/forwarded_call.hpp"
+#include "proxy/calls/forwarded_call.hpp"
+#include "proxy/clients/client_pool.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/pending_request.hpp"
 

@@ -1,4 +1,4 @@
-#include "proxy/upstream_error.hpp"
+#include "proxy/upstream/upstream_error.hpp"
 
 #include <cstdint>
 #include <limits>

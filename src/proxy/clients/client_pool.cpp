@@ -1,4 +1,4 @@
-#include "proxy/client_pool.hpp"
+#include "proxy/clients/client_pool.hpp"
 
 #include <algorithm>
 #include <utility>
