@@ -39,6 +39,10 @@ class JsonArena final : public json::memory_resource {
   std::optional<json::monotonic_resource> rest_;  // what `first_` has no room for
 };
 
+/// Memory of which most texts of a request need one allocation, for values that are kept. They keep
+/// it as long as one of them is there. Not thread-safe.
+json::storage_ptr make_arena();
+
 }  // namespace sluice
 
 /// Lets Boost.JSON drop values without visiting them.

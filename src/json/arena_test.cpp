@@ -59,5 +59,22 @@ TEST_F(JsonArenaTest, HoldsTheValuesOfATextThatIsLongerThanTheBlock) {
   EXPECT_TRUE(value->storage().is_deallocate_trivial());
 }
 
+TEST(KeptJsonArena, LivesAsLongAsAValueOfIt) {
+  json::object kept;
+  {
+    json::object first(make_arena());
+    for (int i = 0; i < 100; ++i) first[std::to_string(i)] = std::string(100, 'a');
+    json::object second(std::move(first));
+    second["more"] = {1, "two", {{"three", 3}}};
+    json::object* const moved = new json::object(std::move(second));
+    EXPECT_EQ(moved->size(), 101U);
+    kept = *moved;
+    const json::value last = moved->at("more");
+    delete moved;
+    EXPECT_EQ(to_json(last), R"([1,"two",{"three":3}])");
+  }
+  EXPECT_EQ(kept.at("99").as_string(), std::string(100, 'a'));
+}
+
 }  // namespace
 }  // namespace sluice

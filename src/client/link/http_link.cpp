@@ -121,7 +121,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_head(const HttpReplyHead& head) {
     if (link_ == nullptr) return;
     status_ = head.status;
-    media_type_ = media_type_of(head);
+    const std::string_view type = media_type_of(head);
+    other_type_ = equals_ignoring_case(type, "application/json") ? std::string_view() : type;
     redirect_ = is_redirect(status_) ? redirect_of(head) : std::string();
     const std::string_view coding = head.header("Content-Encoding");
     if (status_ == 200 && !coding.empty() && !equals_ignoring_case(coding, "identity")) {
@@ -266,9 +267,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   /// Why a reply of success, which is no stream, does not answer its request.
   [[nodiscard]] std::string why_unanswered() const {
     if (body_.empty()) return "The server accepted the request without an answer";
-    if (!equals_ignoring_case(media_type_, "application/json")) {
-      return "The server's reply is no answer, but " + media_type_;
-    }
+    if (!other_type_.empty()) return "The server's reply is no answer, but " + other_type_;
     if (is_misdirected_) return "The server's reply answers another request";
     const Result<json::value> body = parse_json(body_);
     return body ? "The server's reply is no answer"
@@ -337,7 +336,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
-  std::string media_type_;
+  std::string other_type_;       // of the reply, if it is not JSON
   std::string redirect_;         // where the server wants the request to go
   bool is_misdirected_ = false;  // the reply has the answer to another request
   std::string challenge_;

@@ -25,10 +25,10 @@ std::string redirect_of(const HttpReplyHead& head) {
          "), which is not followed; use the URL of the endpoint itself";
 }
 
-std::string media_type_of(const HttpReplyHead& head) {
+std::string_view media_type_of(const HttpReplyHead& head) {
   const std::string_view field = head.header("Content-Type");
   const std::string_view type = quotable(field.substr(0, field.find(';')));
-  return type.empty() ? "of no known media type" : std::string(type);
+  return type.empty() ? "of no known media type" : type;
 }
 
 }  // namespace sluice

@@ -19,7 +19,7 @@ std::string_view quotable(std::string_view text);
 /// not followed, because they would take what is secret elsewhere.
 std::string redirect_of(const HttpReplyHead& head);
 
-/// The reply's media type, or that it has none.
-std::string media_type_of(const HttpReplyHead& head);
+/// The reply's media type, or that it has none. Valid as long as the head.
+std::string_view media_type_of(const HttpReplyHead& head);
 
 }  // namespace sluice

@@ -98,7 +98,7 @@ void SseLink::on_head(const HttpReplyHead& head) {
   if (is_redirect(status_)) return lose(status_, redirect_of(head));
   if (status_ == 200) {
     return lose(kLostConnection,
-                "The server's reply is no event stream, but " + media_type_of(head));
+                "The server's reply is no event stream, but " + std::string(media_type_of(head)));
   }
   lose(status_, "The server answers with HTTP " + std::to_string(status_) + " and no event stream");
 }

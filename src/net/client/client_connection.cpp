@@ -58,6 +58,12 @@ ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_
   if (route_.proxy && route_.is_tunnelled) tunnel_.emplace(url_, *route_.proxy);
 }
 
+bool ClientConnection::leads_to(const Url& url, const ConnectionRoute& route) const {
+  if (url.port != url_.port || url.host != url_.host || url.scheme != url_.scheme) return false;
+  if (!route.proxy || !route_.proxy) return !route.proxy && !route_.proxy;
+  return route.proxy->label() == route_.proxy->label();
+}
+
 void ClientConnection::connect(Duration timeout) {
   if (url_.is_tls() && tls_ == nullptr) {
     fail_later(kBadGateway, "No TLS settings for " + url_.scheme + "://" + url_.authority());

@@ -74,6 +74,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   }
   /// Starts to connect, and fails after `timeout`. Call once.
   void connect(Duration timeout);
+  /// Whether requests to `url` by `route` may use it: to the same origin, by the same proxy.
+  /// Connections of different dials must not be mixed.
+  [[nodiscard]] bool leads_to(const Url& url, const ConnectionRoute& route) const;
   /// Null: the connection closes when anything arrives.
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.

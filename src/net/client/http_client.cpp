@@ -26,14 +26,6 @@ bool is_idempotent(std::string_view method) {
 /// Room for the Content-Length field and the line that ends a head.
 constexpr std::size_t kLengthField = 48;
 
-/// Which requests may share a connection: those to an origin by the same way.
-std::string place_of(const Url& url, const ConnectionRoute& route) {
-  std::string out = url.scheme;
-  out.append("://").append(url.authority());
-  if (route.proxy) out.append(" by ").append(route.proxy->label());
-  return out;
-}
-
 /// Whether requests are read by the proxy, and not only passed on.
 bool asks_proxy(const ConnectionRoute& route) {
   return route.proxy && !route.is_tunnelled;
@@ -49,7 +41,6 @@ bool HttpReplyHead::is_event_stream() const {
 /// What a client's calls share. Outlives the client while there are calls.
 struct HttpClient::State : std::enable_shared_from_this<State> {
   struct Kept {
-    std::string place;
     std::shared_ptr<ClientConnection> connection;
     TimePoint since;
   };
@@ -57,11 +48,11 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
   State(EventLoop& event_loop, HttpClientOptions client_options)
       : loop(&event_loop), options(std::move(client_options)) {}
 
-  /// A kept connection to `place`, or null.
-  std::shared_ptr<ClientConnection> take(const std::string& place) {
+  /// A kept connection that leads to `url` by `route`, or null.
+  std::shared_ptr<ClientConnection> take(const Url& url, const ConnectionRoute& route) {
     // The most recently used connection is the most likely to be open still.
     for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
-      if (it->place != place || !it->connection->is_open()) continue;
+      if (!it->connection->is_open() || !it->connection->leads_to(url, route)) continue;
       std::shared_ptr<ClientConnection> connection = std::move(it->connection);
       kept.erase(std::next(it).base());
       return connection;
@@ -69,12 +60,12 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
     return nullptr;
   }
 
-  void keep(std::string place, std::shared_ptr<ClientConnection> connection) {
+  void keep(std::shared_ptr<ClientConnection> connection) {
     if (closed || kept.size() >= options.max_kept) {
       connection->close();
       return;
     }
-    kept.push_back({std::move(place), std::move(connection), loop->clock().now()});
+    kept.push_back({std::move(connection), loop->clock().now()});
     arm_sweep();
   }
 
@@ -139,8 +130,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     is_trickle_ = request.is_trickle;
     idempotent_ = is_idempotent(request.method);
     url_ = request.url;
-    place_ = place_of(url_, route_);
-    connection_ = state_->take(place_);
+    connection_ = state_->take(url_, route_);
     reused_ = connection_ != nullptr;
     begin();
   }
@@ -292,7 +282,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     connection->set_owner(nullptr);
     connection->pause(false);
     if (keep) {
-      state_->keep(std::move(place_), std::move(connection));
+      state_->keep(std::move(connection));
     } else {
       connection->close();
     }
@@ -330,7 +320,6 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   HttpReplyCallbacks callbacks_;
   Url url_;
   ConnectionRoute route_;
-  std::string place_;
   std::string text_;  // the request; empty once it need not be sent again
   std::shared_ptr<ClientConnection> connection_;
   std::optional<HttpReplyParser> parser_;

@@ -9,6 +9,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
+#include <boost/container/small_vector.hpp>
 
 #include "core/release_memory.hpp"
 #include "net/http/status_codes.hpp"
@@ -82,13 +83,13 @@ class Reply final : public http::basic_parser<false> {
   void on_header_impl(error_code& error) override {
     if (is_interim()) return;
     const std::string_view text = text_;
-    std::vector<HeaderField> headers;
+    boost::container::small_vector<HeaderField, kUsualFields> headers;
     headers.reserve(fields_.size());
     for (const Field& field : fields_) {
       headers.push_back({.name = text.substr(field.name, field.value - field.name),
                          .value = text.substr(field.value, field.end - field.value)});
     }
-    if (!sink_->on_head(status_, headers)) stop(error);
+    if (!sink_->on_head(status_, {headers.data(), headers.size()})) stop(error);
     release_memory(fields_);
     release_memory(text_);
   }

@@ -69,9 +69,9 @@ void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequ
   attach(call);
   client_session_ = session;
   has_session_ = session != nullptr;
-  params_ = std::move(params);
   memory_ = call->take_memory();
-  if (this->session().is_open()) return on_open({});
+  if (this->session().is_open()) return begin(std::move(params));
+  params_.emplace(std::move(params));
   this->session().when_open(
       [self = shared_from_this()](const Result<void>& outcome) { self->on_open(outcome); });
 }
@@ -85,19 +85,24 @@ std::optional<LoggingLevel> ForwardedCall::wanted_level() const {
 void ForwardedCall::on_open(const Result<void>& outcome) {
   if (call_ == nullptr) return;  // cancelled
   if (!outcome) return deliver(std::unexpected(outcome.error()));
+  begin(*std::exchange(params_, std::nullopt));
+}
+
+void ForwardedCall::begin(json::object params) {
   const std::optional<LoggingLevel> level = wanted_level();
   if (level && !has_session_) client_->set_level(index_, *level);
   const ServerDescription& server = session().server();
-  params_ = params_for(*server.revision, std::exchange(params_, {}), level);
+  params = params_for(*server.revision, std::move(params), level);
   wants_task_ = call_->may_become_task() && makes_tasks(server);
   // A client of 2026-07-28 lets the server decide. A server of 2025-11-25 lets the client decide,
   // so the proxy asks it for a task.
   if (wants_task_ && server.revision->tasks == TaskModel::requested) {
-    json::object asking = params_;
+    json::object asking = params;
+    params_.emplace(std::move(params));
     if (!asking.contains("task")) asking["task"] = json::object();
     return send(std::move(asking));
   }
-  send(std::exchange(params_, {}));
+  send(std::move(params));
 }
 
 void ForwardedCall::send(json::object params) {
@@ -330,10 +335,10 @@ void ForwardedCall::take(Result<json::object> answer) {
   if (!answer) {
     const bool may_not = is_left_to_server && theirs.tasks == TaskModel::requested &&
                          answer.error().code == kMethodNotFound;
-    return may_not && session().is_open() ? send(std::exchange(params_, {}))
+    return may_not && session().is_open() ? send(*std::exchange(params_, std::nullopt))
                                           : deliver(std::move(answer));
   }
-  params_ = {};
+  params_.reset();
   task_ = created_task(theirs, *answer);
   if (task_.empty() && is_left_to_server) return deliver(std::move(answer));
   if (!begin_task()) {

@@ -72,6 +72,8 @@ class ForwardedCall final : public UpstreamCall,
   /// Makes the server wait while the client does not read.
   void pause(bool is_paused) { session().pause(number_, is_paused); }
   void on_open(const Result<void>& outcome);
+  /// Once the session is open.
+  void begin(json::object params);
   /// The server's own key for a question, or one of ours if it has none; new in this call.
   std::string key_for(const ServerQuestion& question);
   void ask_one(std::uint64_t number);
@@ -106,8 +108,8 @@ class ForwardedCall final : public UpstreamCall,
   MemoryHold memory_;        // of params, which the session may send again
   MemoryHold asked_memory_;  // of the questions that are open between rounds
   MemoryHold
-      answer_memory_;    // of answer_ and later questions; has the client's share between rounds
-  json::object params_;  // as long as they may have to be sent
+      answer_memory_;  // of answer_ and later questions; has the client's share between rounds
+  std::optional<json::object> params_;       // as long as they may have to be sent
   bool wants_task_ = false;                  // the server may make a task of it
   std::string task_;                         // the server's; empty: it has made none
   std::uint64_t number_ = 0;                 // of the request to the server; 0: it is not sent

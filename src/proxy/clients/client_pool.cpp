@@ -44,7 +44,7 @@ Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal
     client = make_(identity);
   }
   ProxyClient* const lent = client.get();
-  places_.emplace(lent, *std::move(place));
+  places_.push_back({lent, *std::move(place)});
   return std::shared_ptr<ProxyClient>(
       lent, [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
         if (const auto self = weak.lock()) self->give_back(std::move(client), owner);
@@ -52,13 +52,17 @@ Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal
 }
 
 bool ClientPool::vacate(const ProxyClient& client) {
-  return places_.erase(&client) > 0;
+  const auto found = std::ranges::find(places_, &client, &Place::client);
+  if (found == places_.end()) return false;
+  std::swap(*found, places_.back());
+  places_.pop_back();
+  return true;
 }
 
 Result<void> ClientPool::occupy(const ProxyClient& client, const Principal& principal) {
   Result<ClientQuota::Unit> place = place_for(principal);
   if (!place) return std::unexpected(std::move(place.error()));
-  places_.emplace(&client, *std::move(place));
+  places_.push_back({&client, *std::move(place)});
   return {};
 }
 

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -53,6 +52,11 @@ class ClientPool final : public std::enable_shared_from_this<ClientPool> {
     TimePoint since;
   };
 
+  struct Place {
+    const ProxyClient* client;
+    ClientQuota::Unit unit;
+  };
+
   /// Errors: as of take().
   Result<ClientQuota::Unit> place_for(const Principal& principal);
   void give_back(std::shared_ptr<ProxyClient> client, std::string principal);
@@ -62,8 +66,8 @@ class ClientPool final : public std::enable_shared_from_this<ClientPool> {
   Make make_;
   bool shares_principals_;
   ClientQuota quota_{kMaxOfOne};
-  std::map<const ProxyClient*, ClientQuota::Unit> places_;  // of the clients in use
-  std::vector<Idle> idle_;                                  // the newest last
+  std::vector<Place> places_;  // of the clients in use, in no order
+  std::vector<Idle> idle_;     // the newest last
   Executor::TimerId timer_ = 0;
 };
 

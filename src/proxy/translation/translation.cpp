@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/crypto/random.hpp"
+#include "json/arena.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
@@ -75,14 +76,14 @@ void drop_structured_values(std::string_view method, json::object& result) {
 }  // namespace
 
 json::object forwarded_params(const json::object& params) {
-  json::object out;
+  json::object out(make_arena());
   out.reserve(params.size());
   for (const auto& [key, value] : params) {
     const std::string_view name = key;
     const bool is_own = name == "_meta" || name == "inputResponses" || name == "requestState";
     if (!is_own) out.emplace(key, value);
   }
-  json::object meta;
+  json::object meta(out.storage());
   if (const json::object* const given = object_at(params, "_meta")) {
     for (const auto& [key, value] : *given) {
       const std::string_view name = key;

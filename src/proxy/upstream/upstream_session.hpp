@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <boost/container/flat_map.hpp>
+
 #include "client/session/client_session.hpp"
 #include "core/executor.hpp"
 #include "protocol/logging_level.hpp"
@@ -179,7 +181,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::vector<Opened> opening_;
   ServerDescription server_;
   bool has_state_ = false;
-  std::map<std::uint64_t, Request> requests_;
+  // Numbers grow, so the newest goes to the end, and nothing is allocated for it.
+  boost::container::flat_map<std::uint64_t, Request> requests_;
   std::uint64_t last_number_ = 0;
   std::uint64_t first_number_ = 0;       // the last one before the session was opened
   bool has_listened_ = false;            // the server has told of changes in this session

@@ -75,6 +75,7 @@ std::shared_ptr<ChunkStream> PendingRequest::begin_stream(std::string finder) {
 }
 
 PendingRequest::~PendingRequest() {
+  if (over_) return;
   try {
     fail({kInternalError, "The handler has ended without an answer", {}});
   } catch (...) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <boost/container/flat_map.hpp>
+
 #include "client/backoff.hpp"
 #include "client/session/requests/request.hpp"
 #include "core/executor.hpp"
@@ -82,7 +84,8 @@ class OpenRequests {
   Executor* loop_;
   std::function<void(Number, const char* why)> give_up_;
   Map all_;
-  std::map<std::int64_t, Number> by_id_;
+  // Ids grow, so the newest goes to the end, and nothing is allocated for it.
+  boost::container::flat_map<std::int64_t, Number> by_id_;
   std::int64_t last_id_ = 0;
 };
 
