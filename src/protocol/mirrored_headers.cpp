@@ -269,6 +269,15 @@ class AnnotationFinder {
 
 }  // namespace
 
+std::size_t bytes_of(const std::vector<ParameterHeader>& parameters) {
+  std::size_t bytes = 0;
+  for (const ParameterHeader& each : parameters) {
+    bytes += each.field.size();
+    for (const std::string& name : each.path) bytes += name.size();
+  }
+  return bytes;
+}
+
 std::optional<std::string_view> mirrored_parameter(std::string_view method) {
   if (method == "tools/call" || method == "prompts/get") return "name";
   if (method == "resources/read") return "uri";

@@ -71,6 +71,9 @@ struct ParameterHeader {
   Type type;
 };
 
+/// Bytes of the names in these.
+std::size_t bytes_of(const std::vector<ParameterHeader>& parameters);
+
 /// Finds the mirrored parameters in a tool's input schema, in the schema's order. An Error says
 /// which annotation breaks which rule: names must be unique tokens; parameters must be strings,
 /// integers or booleans (or null) and reachable through `properties` alone.

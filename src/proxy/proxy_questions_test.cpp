@@ -319,6 +319,48 @@ TEST_F(ProxyRoundsTest, WhatIsAskedBetweenRoundsIsCharged) {
   EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":"second")"), HasSubstr("-31010"))));
 }
 
+TEST_F(ProxyRoundsTest, WhatIsTakenBackBetweenRoundsIsChargedNoMore) {
+  constexpr std::size_t kMegabyte = 1'000'000;
+  FakeClient client(*proxy.server, Kind::connection, {.id = "alice"});
+  call(client, "asks");
+  const std::size_t before = free_memory(proxy);
+  ask("first", {{"message", std::string(2 * kMegabyte, 'x')}});
+  ask("second", {{"message", std::string(4 * kMegabyte, 'x')}});
+  EXPECT_GT(before - free_memory(proxy), 6 * kMegabyte);
+  for (const char* const id : {"first", "second"}) {
+    say({{"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  }
+  EXPECT_LT(before - free_memory(proxy), kMegabyte);
+}
+
+TEST_F(ProxyRoundsTest, AServerHasOnlySoManyKeysOfItsOwnInACall) {
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto asks = call(client, "asks");
+  for (int i = 0; i < 70; ++i) {
+    const std::string id = "k" + std::to_string(i);
+    const json::object schema{{"type", "object"}, {"properties", json::object()}};
+    server.post(*server.links.at(0), {{"jsonrpc", "2.0"},
+                                      {"id", id},
+                                      {"method", "elicitation/create"},
+                                      {"params",
+                                       {{"message", id},
+                                        {"requestedSchema", schema},
+                                        {"_meta", {{"dev.sluice/questionKey", id}}}}}});
+  }
+  proxy.run();
+  ASSERT_NE(client.answer_to(asks), nullptr);
+  const json::object& result = client.answer_to(asks)->at("result").as_object();
+  const json::object& requests = result.at("inputRequests").as_object();
+  EXPECT_EQ(requests.size(), 70U);
+  EXPECT_TRUE(requests.contains("k63"));
+  EXPECT_FALSE(requests.contains("k64"));
+  next_round(client, asks, "asks");
+  for (const char* const id : {"k0", "k63", "k64", "k69"}) {
+    EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":")" + std::string(id) + '"'),
+                                             HasSubstr("accept"))));
+  }
+}
+
 TEST_F(ProxyRoundsTest, AServerThatSpeaksBeforeItHasSaidWhoItIsDoesNoHarm) {
   FakeClient client(*proxy.server, Kind::connection);
   server.is_silent = true;
@@ -348,6 +390,33 @@ TEST_F(ProxySessionQuestionsTest, NotificationsThatTheServerHasNotTakenAreCharge
   client.send({{"jsonrpc", "2.0"}, {"method", "notifications/own"}, {"params", big}});
   proxy.run();
   EXPECT_THAT(server.heard, IsEmpty());
+}
+
+TEST_F(ProxySessionQuestionsTest, ShortNotificationsThatTheServerHasNotTakenAreCharged) {
+  const std::size_t before = free_memory(proxy);
+  server.keeps_notifications = true;
+  const json::object small{{"text", std::string(1000, 'x')}};
+  for (int i = 0; i < 1000; ++i) {
+    client.send({{"jsonrpc", "2.0"}, {"method", "notifications/own"}, {"params", small}});
+  }
+  proxy.run();
+  EXPECT_GT(before - free_memory(proxy), 1'000'000U);
+}
+
+TEST_F(ProxySessionQuestionsTest, CancelledCallsThatTheServerHasNotTakenAreCharged) {
+  const std::size_t before = free_memory(proxy);
+  server.keeps_notifications = true;
+  server.shares_connection = true;
+  for (int i = 0; i < 100; ++i) {
+    const auto id = client.request(
+        "tools/call", {{"name", "tool"}, {"arguments", {{"text", std::string(10'000, 'x')}}}});
+    proxy.run();
+    client.cancel(id);
+    proxy.run();
+  }
+  EXPECT_GT(before - free_memory(proxy), 1'000'000U);
+  server.kept.clear();
+  EXPECT_LT(before - free_memory(proxy), 100'000U);
 }
 
 TEST_F(ProxyRoundsTest, WhatThereIsNoMemoryForEndsTheCall) {

@@ -361,15 +361,64 @@ TEST(ProxyTest, ARequestWaitsForNoLevelThatIsSetAfterIt) {
   set("debug");
   const auto second = client.request("tools/call", {{"name", "second"}});
   proxy.run();
-  ASSERT_THAT(levels, SizeIs(2));
+  ASSERT_THAT(levels, SizeIs(1));
   EXPECT_EQ(client.answer_to(first), nullptr);
   server.answer(*server.links.front(), levels[0], json::object());
   proxy.run();
   EXPECT_NE(client.answer_to(first), nullptr);
+  ASSERT_THAT(levels, SizeIs(2));
   EXPECT_EQ(client.answer_to(second), nullptr);
   server.answer(*server.links.front(), levels[1], json::object());
   proxy.run();
   EXPECT_NE(client.answer_to(second), nullptr);
+}
+
+TEST(ProxyTest, TheLevelThatIsWantedLastIsToldLast) {
+  FakeServer server("behind", false);
+  std::vector<json::object> asked;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      asked.push_back(message);
+    } else {
+      server.answer(link, message, json::object());
+    }
+  };
+  const auto last_level = [&] {
+    return std::string(text_at(asked.back().at("params").as_object(), "level"));
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  for (const char* const level : {"info", "debug", "error", "debug", "error", "warning"}) {
+    client.request("logging/setLevel", {{"level", level}});
+    proxy.run();
+  }
+  const auto call = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  ASSERT_THAT(asked, SizeIs(1));
+  server.answer(*server.links.front(), asked[0], json::object());
+  proxy.run();
+  ASSERT_THAT(asked, SizeIs(2)) << "what nobody wants any more is left out";
+  EXPECT_EQ(last_level(), "warning");
+  EXPECT_EQ(client.answer_to(call), nullptr);
+  server.post(*server.links.front(), {{"jsonrpc", "2.0"},
+                                      {"id", asked[1].at("id")},
+                                      {"error", {{"code", -32000}, {"message", "not now"}}}});
+  proxy.run();
+  EXPECT_NE(client.answer_to(call), nullptr);
+  client.request("logging/setLevel", {{"level", "warning"}});
+  proxy.run();
+  ASSERT_THAT(asked, SizeIs(3)) << "it was refused";
+  EXPECT_EQ(last_level(), "warning");
+  client.request("logging/setLevel", {{"level", "debug"}});
+  client.request("logging/setLevel", {{"level", "warning"}});
+  server.answer(*server.links.front(), asked[2], json::object());
+  proxy.run();
+  const auto next = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_NE(client.answer_to(next), nullptr);
+  EXPECT_EQ(last_level(), "warning");
 }
 
 TEST(ProxyTest, AServerThatHangsIsGivenUpHoweverMuchItHasToAnswer) {

@@ -8,7 +8,6 @@
 #include "cli/targets/process_targets.hpp"
 #include "cli/targets/revision_choice.hpp"
 #include "cli/terminal/terminal.hpp"
-#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/loop/event_loop.hpp"
 #include "proxy/translation/names.hpp"
@@ -64,14 +63,7 @@ Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers) {
   if (!place) return std::unexpected(std::move(place.error()));
   upstream.starts_program = std::holds_alternative<ServerCommand>(*place);
   if (const auto* const at = std::get_if<LinkPlace>(&*place)) {
-    upstream.secrets = secrets_in_url(at->url);
-    for (const auto& [name, value] : at->headers) {
-      // The key stands behind the name of its kind.
-      const auto key = value.rfind(' ') + 1;
-      if (sounds_secret(name) && value.size() - key >= kShortestSecret) {
-        upstream.secrets.push_back(value.substr(key));
-      }
-    }
+    upstream.secrets = secrets_of(*at);
   }
   upstream.open_link = [place = *std::move(place)](Executor& loop) {
     // The loops of a server in this program are all of this kind.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "client/link/sse_link.hpp"
 #include "client/link/traced_link.hpp"
 #include "client/link/websocket_link.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/client/proxy_settings.hpp"
 #include "net/http/status_codes.hpp"
@@ -92,7 +94,7 @@ std::unique_ptr<ServerLink> open_http_link(EventLoop& loop, const LinkPlace& pla
   HttpClientOptions client{.dial = std::move(http.dial),
                            .proxies = std::move(proxies),
                            .tls = std::move(tls),
-                           .tap = http_tap(place.on_traffic)};
+                           .tap = http_tap(place.on_traffic, secrets_of(place))};
   if (authorizer) {
     client.may_connect = [authorizer](const Endpoint& endpoint) {
       authorizer->on_address(endpoint);
@@ -129,6 +131,14 @@ Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
   return headers;
 }
 
+std::vector<std::string> secrets_of(const LinkPlace& place) {
+  std::vector<std::string> secrets = secrets_in_url(place.url);
+  for (const auto& [name, value] : place.headers) {
+    std::ranges::move(secrets_in_header(name, value), std::back_inserter(secrets));
+  }
+  return secrets;
+}
+
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place) {
   Result<HttpHeaderList> headers = own_headers(place.headers);
   if (!headers) return std::unexpected(std::move(headers.error()));
@@ -156,7 +166,7 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
   // Whoever may open a socket of this machine needs no authorization.
   if (place.authorization && !http->dial) {
     authorizer = make_authorizer(loop, http->url, *place.authorization, tls, proxies,
-                                 http_tap(place.on_traffic));
+                                 http_tap(place.on_traffic, secrets_of(place)));
   }
   if (http->url.is_websocket()) {
     WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};
@@ -164,11 +174,11 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     options.socket.tls = std::move(tls);
     options.socket.proxies = std::move(proxies);
     return traced(std::make_unique<WebSocketLink>(loop, std::move(options)), "websocket",
-                  place.on_traffic);
+                  place.on_traffic, secrets_of(place));
   }
   return traced(open_http_link(loop, place, *std::move(http), *std::move(headers), std::move(tls),
                                std::move(proxies), std::move(authorizer)),
-                "http", place.on_traffic);
+                "http", place.on_traffic, secrets_of(place));
 }
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command,

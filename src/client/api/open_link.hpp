@@ -25,6 +25,9 @@ struct LinkPlace {
   OnTraffic on_traffic = {};
 };
 
+/// What is likely to be secret of a place: see secrets_in_url() and secrets_in_header().
+std::vector<std::string> secrets_of(const LinkPlace& place);
+
 /// The user's header fields as links take them, without those that links write themselves. Error
 /// 400: the first that may not be sent.
 Result<HttpHeaderList> own_headers(const HttpHeaderList& given);

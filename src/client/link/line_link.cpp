@@ -15,6 +15,7 @@
 #include "client/link/nobody.hpp"
 #include "core/release_memory.hpp"
 #include "net/io/descriptor_io.hpp"
+#include "net/io/queued_memory.hpp"
 #include "net/lines/line_reader.hpp"
 #include "net/loop/unix_socket.hpp"
 
@@ -94,8 +95,9 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   }
 
   [[nodiscard]] std::size_t queued() const { return out_.size() - sent_; }
-  void send(std::string_view text) {
-    out_.append(text).push_back('\n');
+  void send(const OutgoingMessage& message) {
+    out_.append(message.text).push_back('\n');
+    memory_.keep(message.memory, left_ + queued());
     write_later();
   }
 
@@ -123,6 +125,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       loop_->unwatch(ends_.input.get(), input_side_);
       if (ends_.output) loop_->unwatch(ends_.output.get(), output_side_);
     }
+    memory_.clear();
     ends_.input.close();
     ends_.output.close();
     ends_.process.reset();
@@ -168,14 +171,16 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
       const iovec part{out_.data() + sent_, out_.size() - sent_};
       const IoResult result = sink_.write({&part, 1});
       sent_ += result.bytes;
+      left_ += result.bytes;
       if (result.status == IoStatus::want_write) break;
       // A server that has gone is noticed where it is read, with all that it has said.
       if (result.status != IoStatus::ok) {
-        out_.clear();
-        sent_ = 0;
+        left_ += queued();
+        sent_ = out_.size();
         break;
       }
     }
+    memory_.release(left_);
     if (sent_ == out_.size()) {
       if (out_.capacity() > kWorthMoving) release_memory(out_);
       out_.clear();
@@ -272,9 +277,11 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
   Side output_side_{*this};
   Owner* owner_ = nullptr;
   std::string out_;
-  std::size_t sent_ = 0;   // of out_
-  std::string how_ended_;  // the process
-  std::string why_ended_;  // the connection, while the process is being ended
+  std::size_t sent_ = 0;    // of out_
+  std::uint64_t left_ = 0;  // bytes of all messages
+  QueuedMemory memory_;     // of those that wait
+  std::string how_ended_;   // the process
+  std::string why_ended_;   // the connection, while the process is being ended
   bool is_open_ = false;
   bool writes_later_ = false;
   bool is_paused_ = false;
@@ -335,7 +342,7 @@ Result<void> LineLink::send(OutgoingMessage message) {
     return fail(kBusy, "The server reads too slowly: " + std::to_string(queued) +
                            " bytes wait to be sent to it");
   }
-  lines_->send(message.text);
+  lines_->send(message);
   return {};
 }
 

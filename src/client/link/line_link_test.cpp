@@ -290,5 +290,27 @@ TEST_F(LineLinkTest, IsReadAgainWhenNoRequestIsPausedAnyMore) {
   EXPECT_THAT(heard, ElementsAre("one", "two", "three", "four", "five"));
 }
 
+TEST_F(LineLinkTest, TheMemoryOfAMessageIsKeptUntilItHasLeft) {
+  open_pair();
+  std::vector<std::shared_ptr<int>> memory;
+  for (int i = 0; i < 20; ++i) {
+    memory.push_back(std::make_shared<int>(0));
+    ASSERT_TRUE(link->send({.text = std::string(100'000, 'x'), .memory = memory.back()}));
+  }
+  loop.poll();
+  EXPECT_EQ(memory.front().use_count(), 1);
+  EXPECT_EQ(memory.back().use_count(), 2);
+  ASSERT_TRUE(until([&] {
+    take();
+    return memory.back().use_count() == 1;
+  }));
+  for (const auto& each : memory) EXPECT_EQ(each.use_count(), 1);
+  ASSERT_TRUE(link->send({.text = std::string(4'000'000, 'x'), .memory = memory.back()}));
+  loop.poll();
+  EXPECT_EQ(memory.back().use_count(), 2);
+  link = nullptr;
+  EXPECT_EQ(memory.back().use_count(), 1);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -126,7 +126,9 @@ void SseLink::on_event(const SseEvent& event) {
 
 Result<void> SseLink::send(OutgoingMessage message) {
   if (is_over_) return fail(kLostConnection, "There is no connection to the server");
-  if (posts_.size() + waiting_.size() + notifications_.size() >= kMaxPosts) {
+  if (posts_.size() >= sweep_at_) sweep();
+  if (posts_.size() + waiting_.size() + notifications_.waiting.size() + answers_.waiting.size() >=
+      kMaxPosts) {
     return fail(kBusy, "There are " + std::to_string(kMaxPosts) + " messages to this server");
   }
   if (bytes_ > 0 && bytes_ + message.text.size() > kMaxWaiting) {
@@ -147,22 +149,33 @@ void SseLink::pause(const RequestId& id, bool is_paused) {
 }
 
 void SseLink::dispatch(OutgoingMessage message) {
-  const bool is_notification = message.id.empty() && !message.method.empty();
-  if (!is_notification) return post(std::move(message));
-  notifications_.push_back(std::move(message));
-  if (notification_ == 0) post_next_notification();
+  if (!message.id.empty()) return post(std::move(message), nullptr);
+  Lane& lane = message.method.empty() ? answers_ : notifications_;
+  if (lane.under_way < lane.most) return post(std::move(message), &lane);
+  lane.waiting.push_back(std::move(message));
 }
 
-void SseLink::post_next_notification() {
-  notification_ = 0;
-  if (notifications_.empty()) return;
-  OutgoingMessage next = std::move(notifications_.front());
-  notifications_.pop_front();
-  notification_ = last_number_ + 1;
-  post(std::move(next));
+bool SseLink::drop(const RequestId& id) {
+  for (auto it = posts_.begin(); it != posts_.end(); ++it) {
+    if (it->second.id != id) continue;
+    bytes_ -= it->second.bytes;
+    posts_.erase(it);
+    break;
+  }
+  return false;
 }
 
-void SseLink::post(OutgoingMessage message) {
+void SseLink::sweep() {
+  std::erase_if(posts_, [this](const auto& each) {
+    const Post& post = each.second;
+    if (post.id.empty() || owner_->awaits(post.id)) return false;
+    bytes_ -= post.bytes;
+    return true;
+  });
+  sweep_at_ = 2 * posts_.size() + kMaxAnswered;
+}
+
+void SseLink::post(OutgoingMessage message, Lane* lane) {
   HttpHeaderList headers = options_.headers;
   headers.emplace_back("Content-Type", "application/json");
   const std::uint64_t number = ++last_number_;
@@ -170,6 +183,8 @@ void SseLink::post(OutgoingMessage message) {
   made.id = std::move(message.id);
   made.bytes = message.text.size();
   made.memory = std::move(message.memory);
+  made.lane = lane;
+  if (lane != nullptr) ++lane->under_way;
   // Whoever waits for an answer decides for how long.
   const bool is_patient = !made.id.empty();
   const auto status = std::make_shared<int>(0);
@@ -194,11 +209,18 @@ void SseLink::post(OutgoingMessage message) {
 
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
-  const Post post = std::move(posts_.extract(number).mapped());
-  bytes_ -= post.bytes;
-  if (number == notification_) post_next_notification();
+  const Post done = std::move(posts_.extract(number).mapped());
+  bytes_ -= done.bytes;
+  if (Lane* const lane = done.lane) {
+    --lane->under_way;
+    if (!lane->waiting.empty()) {
+      OutgoingMessage next = std::move(lane->waiting.front());
+      lane->waiting.pop_front();
+      post(std::move(next), lane);
+    }
+  }
   if (last_words_.have_begun()) return posts_.empty() ? leave() : void();
-  if (why.code / 100 != 2 && !post.id.empty()) owner_->on_unanswered(post.id, why);
+  if (why.code / 100 != 2 && !done.id.empty()) owner_->on_unanswered(done.id, why);
 }
 
 void SseLink::lose(int code, const std::string& why) {
@@ -208,8 +230,7 @@ void SseLink::lose(int code, const std::string& why) {
   const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
-  notifications_.clear();
-  notification_ = 0;
+  for (Lane* const lane : {&notifications_, &answers_}) *lane = {.most = lane->most};
   bytes_ = 0;
   if (last_words_.have_begun()) return leave();
   owner_->on_lost(error);

@@ -45,7 +45,7 @@ class SseLink final : public ServerLink {
   /// What is sent before the server has said where waits for that. Error: kBusy beyond kMaxPosts
   /// or kMaxWaiting.
   Result<void> send(OutgoingMessage message) override;
-  bool drop(const RequestId& /*id*/) override { return false; }
+  bool drop(const RequestId& id) override;
   void pause(const RequestId& id, bool is_paused) override;
   [[nodiscard]] bool shares_connection() const override { return true; }
   bool reopen() override;
@@ -56,16 +56,30 @@ class SseLink final : public ServerLink {
   static constexpr std::size_t kMaxPosts = 4096;  // under way, or that wait
   /// Bytes of these, if they are more than one.
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
+  /// Answers to the server under way at once, so that a server that asks much and takes nothing
+  /// does not use up the descriptors of this process.
+  static constexpr std::size_t kMaxAnswers = 32;
+  /// Posts of requests that are over: a server may not end its reply to them.
+  static constexpr std::size_t kMaxAnswered = 8;
 
  private:
+  /// Messages of a kind, of which not all may be under way at once. The others wait in their order.
+  struct Lane {
+    std::size_t most;
+    std::size_t under_way = 0;
+    std::deque<OutgoingMessage> waiting = {};
+  };
+
   void connect();
   void on_head(const HttpReplyHead& head);
   void on_bytes(std::string_view bytes);
   void on_event(const SseEvent& event);
-  /// Posts a message, or lets it wait for a notification that was sent before it.
+  /// Posts a message, or lets it wait in its lane.
   void dispatch(OutgoingMessage message);
-  void post(OutgoingMessage message);
-  void post_next_notification();
+  /// `lane`: that it is in, or null.
+  void post(OutgoingMessage message, Lane* lane);
+  /// Ends the posts of requests that are over.
+  void sweep();
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
   /// The end of close().
@@ -85,13 +99,15 @@ class SseLink final : public ServerLink {
   struct Post {
     AuthorizedHttp::Call call;
     RequestId id;
+    Lane* lane = nullptr;
     std::size_t bytes = 0;
     std::shared_ptr<void> memory;
   };
   std::map<std::uint64_t, Post> posts_;
-  std::deque<OutgoingMessage> notifications_;  // that wait for the one before them
-  std::uint64_t notification_ = 0;             // that is under way; 0: none
-  std::size_t bytes_ = 0;                      // of all that wait or are under way
+  Lane notifications_{.most = 1};  // which must not overtake each other
+  Lane answers_{.most = kMaxAnswers};
+  std::size_t bytes_ = 0;                // of all that wait or are under way
+  std::size_t sweep_at_ = kMaxAnswered;  // posts
   std::uint64_t last_number_ = 0;
   LastWords last_words_{*loop_};
   /// Whether this exists, for callbacks.

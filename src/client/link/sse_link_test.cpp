@@ -1,9 +1,11 @@
 #include "client/link/sse_link.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +52,7 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
     unanswered.push_back(id + " " + why.message);
   }
   void on_session_over(const RequestId& /*id*/) override {}
-  [[nodiscard]] bool awaits(const RequestId& /*id*/) const override { return true; }
+  [[nodiscard]] bool awaits(const RequestId& id) const override { return !over.contains(id); }
   void on_lost(const Error& why) override { lost = why; }
 
   void open() {
@@ -83,6 +85,7 @@ class SseLinkTest : public ServerTest, protected ServerLink::Owner {
   std::vector<Asked> asked;
   std::vector<std::string> heard;
   std::vector<std::string> unanswered;
+  std::set<std::string> over;  // requests that nobody waits for
   std::optional<Error> lost;
   bool leaves = false;
 };
@@ -253,6 +256,37 @@ TEST_F(SseLinkTest, MayBeDestroyedWhereItIsHeardOf) {
   ASSERT_TRUE(until([this] { return !heard.empty(); }));
   settle();
   EXPECT_THAT(heard, ElementsAre("one"));
+}
+
+TEST_F(SseLinkTest, OnlySoManyAnswersAreUnderWayAtOnce) {
+  const Asked stream = open_to("/m");
+  settle();
+  constexpr std::size_t kAnswers = SseLink::kMaxAnswers + 10;
+  for (std::size_t i = 0; i < kAnswers; ++i) {
+    ASSERT_TRUE(link->send({.text = std::to_string(i)}));
+  }
+  ASSERT_TRUE(until([this] { return asked.size() == SseLink::kMaxAnswers; }));
+  settle();
+  EXPECT_EQ(asked.size(), SseLink::kMaxAnswers);
+  std::size_t taken = 0;
+  for (; taken < kAnswers; ++taken) next().reply->reply(202, {}, {});
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(SseLinkTest, ThePostOfARequestThatIsOverEnds) {
+  const Asked stream = open_to("/m");
+  settle();
+  std::vector<Asked> posts;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(link->send({.text = "{}", .id = std::to_string(i), .method = "tools/call"}));
+    posts.push_back(next());
+    over.insert(std::to_string(i));
+  }
+  const auto open = [&posts] {
+    return std::ranges::count_if(posts, [](const Asked& each) { return each.reply->is_open(); });
+  };
+  EXPECT_TRUE(until([&] { return open() <= 2 * static_cast<long>(SseLink::kMaxAnswered); }));
 }
 
 }  // namespace

@@ -74,8 +74,12 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
 
 class TracedLink final : public ServerLink, private ServerLink::Owner {
  public:
-  TracedLink(std::unique_ptr<ServerLink> link, std::string_view transport, OnTraffic on_traffic)
-      : link_(std::move(link)), transport_(transport), on_traffic_(std::move(on_traffic)) {}
+  TracedLink(std::unique_ptr<ServerLink> link, std::string_view transport, OnTraffic on_traffic,
+             std::vector<std::string> secrets)
+      : link_(std::move(link)),
+        transport_(transport),
+        on_traffic_(std::move(on_traffic)),
+        secrets_(std::move(secrets)) {}
 
   void open(ServerLink::Owner& owner) override {
     owner_ = &owner;
@@ -95,7 +99,8 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
 
  private:
   void show(bool is_sent, std::string_view text) const {
-    tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = text});
+    const std::string shown = without_secrets(std::string(text), secrets_);
+    tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = shown});
   }
 
   // ServerLink::Owner
@@ -127,30 +132,28 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   std::unique_ptr<ServerLink> link_;
   std::string_view transport_;
   OnTraffic on_traffic_;
+  std::vector<std::string> secrets_;
   ServerLink::Owner* owner_ = nullptr;
 };
 
 }  // namespace
 
 std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string_view transport,
-                                   const OnTraffic& on_traffic) {
+                                   const OnTraffic& on_traffic, std::vector<std::string> secrets) {
   if (!on_traffic) return link;
-  return std::make_unique<TracedLink>(std::move(link), transport, on_traffic);
+  return std::make_unique<TracedLink>(std::move(link), transport, on_traffic, std::move(secrets));
 }
 
-HttpTap http_tap(const OnTraffic& on_traffic) {
+HttpTap http_tap(const OnTraffic& on_traffic, std::vector<std::string> secrets) {
   if (!on_traffic) return {};
-  // What a server says of the URL that it was asked with.
-  const auto secrets = std::make_shared<std::vector<std::string>>();
-  return [on_traffic, secrets](const HttpHead& head) {
+  return [on_traffic, secrets = std::move(secrets)](const HttpHead& head) {
     const bool is_request = !head.method.empty();
-    if (is_request) *secrets = secrets_in_url(head.url->to_string());
     Traffic traffic{.is_sent = is_request, .transport = "http"};
     traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
                                : std::to_string(head.status);
     for (const HeaderField& field : head.headers) {
       traffic.headers.emplace_back(
-          field.name, without_secrets(shown_header(field.name, field.value, is_request), *secrets));
+          field.name, without_secrets(shown_header(field.name, field.value, is_request), secrets));
     }
     tell_traffic(on_traffic, traffic);
   };

@@ -86,14 +86,14 @@ Result<void> WebSocketLink::send(OutgoingMessage message) {
     return fail(kBusy, "The server reads too slowly: too much waits to be sent to it");
   };
   if (socket_ != nullptr && socket_->is_open()) {
-    if (!socket_->send_text(message.text)) return refused();
+    if (!socket_->send_text(message.text, std::move(message.memory))) return refused();
     return {};
   }
   if (!waiting_.empty() && waiting_bytes_ + message.text.size() > options_.socket.max_queued) {
     return refused();
   }
   waiting_bytes_ += message.text.size();
-  waiting_.push_back(std::move(message.text));
+  waiting_.push_back({.text = std::move(message.text), .memory = std::move(message.memory)});
   return {};
 }
 
@@ -104,8 +104,9 @@ void WebSocketLink::pause(const RequestId& id, bool is_paused) {
 
 void WebSocketLink::on_open() {
   waiting_bytes_ = 0;
-  for (const std::string& text : std::exchange(waiting_, {})) {
-    if (!socket_->send_text(text)) log_warning("a message to a server could not be sent", {});
+  for (Waiting& message : std::exchange(waiting_, {})) {
+    const bool is_sent = socket_->send_text(message.text, std::move(message.memory));
+    if (!is_sent) log_warning("a message to a server could not be sent", {});
   }
 }
 

@@ -68,7 +68,11 @@ class WebSocketLink final : public ServerLink {
   /// Whether this exists, for callbacks.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   PausedRequests paused_;
-  std::vector<std::string> waiting_;  // until the connection is open
+  struct Waiting {
+    std::string text;
+    std::shared_ptr<void> memory;
+  };
+  std::vector<Waiting> waiting_;  // until the connection is open
   std::size_t waiting_bytes_ = 0;
   std::function<void()> on_closed_;  // set while it is being closed
 };

@@ -172,5 +172,22 @@ TEST_F(WebSocketLinkTest, WhatWaitsIsBounded) {
   EXPECT_EQ(refused.error().code, kBusy);
 }
 
+TEST_F(WebSocketLinkTest, TheMemoryOfAMessageIsKeptUntilItHasLeft) {
+  open();
+  const auto early = std::make_shared<int>(0);
+  ASSERT_TRUE(link->send({.text = "early", .memory = early}));
+  EXPECT_EQ(early.use_count(), 2);
+  ScriptedServer::Peer& peer = accept(0);
+  EXPECT_THAT(received(peer, 1), ElementsAre("early"));
+  EXPECT_EQ(early.use_count(), 1);
+  const auto late = std::make_shared<int>(0);
+  ASSERT_TRUE(link->send({.text = std::string(16'000'000, 'x'), .memory = late}));
+  EXPECT_EQ(late.use_count(), 2) << "the socket does not take it at once";
+  EXPECT_TRUE(run_until(loop, [&] {
+    peer.received.clear();
+    return late.use_count() == 1;
+  }));
+}
+
 }  // namespace
 }  // namespace sluice

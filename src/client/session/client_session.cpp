@@ -196,12 +196,13 @@ void ClientSession::send_round(Number number, OpenRequest& request) {
   requests_.begin_round(number, request);
   request.session = sessions_;
   request.was_asked = false;
-  Result<void> sent =
-      link_->send(writer_.write({.method = request.method,
-                                 .params = request.params,
-                                 .id = std::to_string(request.id),
-                                 .may_become_task = request.options.may_become_task},
-                                *server_.revision));
+  OutgoingMessage message = writer_.write({.method = request.method,
+                                           .params = request.params,
+                                           .id = std::to_string(request.id),
+                                           .may_become_task = request.options.may_become_task},
+                                          *server_.revision);
+  message.memory = request.options.memory;
+  Result<void> sent = link_->send(std::move(message));
   if (!sent) return end_later(number, std::unexpected(std::move(sent.error())));
   expect(number, request);
   pause_round(number, request);

@@ -177,7 +177,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// `number`: the request in the reply to which it came; 0 if there is none.
   /// Whether a message comes in the reply to a request that has been answered, so that it belongs
   /// to nobody. Legacy servers say there what concerns the whole session, too.
-  [[nodiscard]] bool is_too_late(const RequestId* reply_to) const;
+  [[nodiscard]] bool is_too_late(const Message& message, const RequestId* reply_to) const;
   void on_request(const Message& message, Number number);
   void on_response(const Message& message);
   void on_error(Number number, OpenRequest& request, Error error);

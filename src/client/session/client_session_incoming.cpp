@@ -19,6 +19,14 @@ namespace sluice {
 namespace {
 
 /// A copy that outlives its message. A plain copy would use the memory of the parser too.
+/// Moves the values of an object to memory of their own.
+void move_to_heap(json::object& object) {
+  if (object.storage() == json::storage_ptr()) return;
+  json::object copy(object, json::storage_ptr());
+  std::destroy_at(&object);
+  std::construct_at(&object, std::move(copy));
+}
+
 json::object own_copy(const json::object& of) {
   return {of, json::storage_ptr()};
 }
@@ -62,17 +70,19 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
       on_response(*message);
       break;
     case MessageKind::request:
-      if (!is_too_late(only)) on_request(*message, request_of(only));
+      if (!is_too_late(*message, only)) on_request(*message, request_of(only));
       break;
     case MessageKind::notification:
-      if (!is_too_late(only)) on_notification(*message, only);
+      if (!is_too_late(*message, only)) on_notification(*message, only);
       break;
   }
   return true;
 }
 
-bool ClientSession::is_too_late(const RequestId* reply_to) const {
-  return reply_to != nullptr && server_.revision->era == Era::modern && request_of(reply_to) == 0;
+bool ClientSession::is_too_late(const Message& message, const RequestId* reply_to) const {
+  if (reply_to == nullptr || request_of(reply_to) != 0) return false;
+  return server_.revision->era == Era::modern ||
+         (options_.is_shared && message.method == "notifications/message");
 }
 
 void ClientSession::on_request(const Message& message, Number number) {
@@ -159,6 +169,8 @@ void ClientSession::on_input_required(Number number, const json::object& result)
                                                std::to_string(options_.max_rounds) + " rounds"));
   }
   request.inputs = {};
+  // They may be in memory that is only freed as a whole, and each round adds to them.
+  if (request.rounds == 1) move_to_heap(request.params);
   json::object& next = request.params;
   next.erase("inputResponses");
   next.erase("requestState");

@@ -239,6 +239,19 @@ TEST_F(ClientSessionTest, WhatComesInAReplyBelongsToItsRequest) {
   EXPECT_EQ(asked[1].request, 0U);
 }
 
+TEST_F(ClientSessionTest, ALateLogMessageOfASharedSessionBelongsToNobody) {
+  options.is_shared = true;
+  open_legacy();
+  call();
+  const std::string log = R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})";
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":2,"result":{}})"));
+  EXPECT_TRUE(wire.owner->on_reply("2", log));
+  EXPECT_THAT(notified, IsEmpty());
+  const std::string changed = R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
+  EXPECT_TRUE(wire.owner->on_reply("2", changed));
+  EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
+}
+
 TEST_F(ClientSessionTest, WhatComesInAModernReplyAfterItsAnswerBelongsToNobody) {
   open_modern();
   call();

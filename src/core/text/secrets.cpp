@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "core/text/percent_encoding.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
@@ -35,6 +36,46 @@ namespace {
 bool is_flag(std::string_view name) {
   constexpr std::size_t kLongest = 15;
   return name.size() <= kLongest && std::ranges::none_of(name, is_digit);
+}
+
+/// Whether the value of a query is more likely a word or a short number than a key.
+bool is_harmless(std::string_view value) {
+  constexpr std::size_t kLongestNumber = 7;
+  return is_flag(value) || (value.size() <= kLongestNumber && std::ranges::all_of(value, is_digit));
+}
+
+/// Where something stands in a text.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+};
+
+/// Adds where `word` stands in `text`; as one, where it overlaps or touches itself. This is the
+/// algorithm of Knuth, Morris and Pratt, for the text and the word may both be of a server's
+/// choice.
+void find_all(std::string_view text, std::string_view word, std::vector<Range>& found) {
+  if (word.empty()) return;
+  // How much of the word's beginning stands at the end of so much of it.
+  std::vector<std::size_t> borders(word.size() + 1, 0);
+  const auto grow = [&](std::size_t matched, char next) {
+    while (matched > 0 && (matched == word.size() || word[matched] != next)) {
+      matched = borders[matched];
+    }
+    return word[matched] == next ? matched + 1 : 0;
+  };
+  for (std::size_t i = 1; i < word.size(); ++i) borders[i + 1] = grow(borders[i], word[i]);
+  const std::size_t before = found.size();
+  std::size_t matched = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    matched = grow(matched, text[i]);
+    if (matched < word.size()) continue;
+    const std::size_t begin = i + 1 - word.size();
+    if (found.size() > before && found.back().end >= begin) {
+      found.back().end = i + 1;
+    } else {
+      found.push_back({begin, i + 1});
+    }
+  }
 }
 
 /// Whether a scheme and a host come first, with a port that is a number or user information.
@@ -83,7 +124,13 @@ std::string masked_url(std::string_view url) {
 std::vector<std::string> secrets_in_url(std::string_view url) {
   std::vector<std::string> secrets;
   const auto add = [&secrets](std::string_view secret) {
-    if (secret.size() >= kShortestSecret) secrets.emplace_back(secret);
+    if (secret.size() < kShortestSecret) return;
+    secrets.emplace_back(secret);
+    // Servers repeat it as they have read it.
+    for (const auto& decoded : {percent_decode(secret), form_decode(secret)}) {
+      if (!decoded || decoded->size() < kShortestSecret) continue;
+      if (std::ranges::find(secrets, *decoded) == secrets.end()) secrets.push_back(*decoded);
+    }
   };
   url = url.substr(0, url.find('#'));
   const auto scheme = url.find("://");
@@ -99,20 +146,47 @@ std::vector<std::string> secrets_in_url(std::string_view url) {
     const auto next = std::min(query.find('&', 1), query.size());
     const std::string_view pair = query.substr(1, next - 1);
     const auto equals = pair.find('=');
-    add(equals == std::string_view::npos ? pair : pair.substr(equals + 1));
+    const std::string_view value =
+        equals == std::string_view::npos ? pair : pair.substr(equals + 1);
+    const bool is_named = equals != std::string_view::npos && sounds_secret(pair.substr(0, equals));
+    if (is_named || !is_harmless(value)) add(value);
     query.remove_prefix(next);
   }
   return secrets;
 }
 
-std::string without_secrets(std::string text, const std::vector<std::string>& secrets) {
-  for (const std::string& secret : secrets) {
-    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at)) {
-      text.replace(at, secret.size(), kMask);
-      at += kMask.size();
-    }
+std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value) {
+  constexpr std::size_t kLongPart = 8;
+  std::vector<std::string> secrets;
+  const auto add = [&secrets](std::string_view secret, std::size_t least) {
+    if (secret.size() >= least) secrets.emplace_back(secret);
+  };
+  if (!sounds_secret(name)) {
+    if (!is_harmless(value)) add(value, kLongPart);
+    return secrets;
   }
-  return text;
+  add(value, kShortestSecret);
+  add(value.substr(value.rfind(' ') + 1), kShortestSecret);
+  while (!value.empty()) {
+    const auto end = std::min(value.find_first_of(" ;,="), value.size());
+    add(value.substr(0, end), kLongPart);
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return secrets;
+}
+
+std::string without_secrets(std::string text, const std::vector<std::string>& secrets) {
+  std::vector<Range> found;
+  for (const std::string& secret : secrets) find_all(text, secret, found);
+  if (found.empty()) return text;
+  std::ranges::sort(found, {}, &Range::begin);
+  std::string out;
+  std::size_t end = 0;  // of what is masked so far
+  for (const Range& each : found) {
+    if (each.begin > end || out.empty()) out.append(text, end, each.begin - end).append(kMask);
+    end = std::max(end, each.end);
+  }
+  return out.append(text, end);
 }
 
 std::string masked_word(std::string_view word) {

@@ -26,9 +26,15 @@ std::string masked_url(std::string_view url);
 /// A shorter one may be found anywhere by chance.
 inline constexpr std::size_t kShortestSecret = 4;
 
-/// What masked_url() leaves out of this URL, if it is not shorter than that.
+/// What is likely to be secret of what masked_url() leaves out of this URL, if it is not shorter
+/// than that: as it stands there, and decoded. Words and short numbers are none, unless their name
+/// sounds so.
 std::vector<std::string> secrets_in_url(std::string_view url);
-/// `text` with a mask in place of each of these.
+/// The same of a header field: its value, what stands behind the name of its kind, and its long
+/// parts.
+std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
+/// `text` with a mask in place of each of these; one for those that overlap or touch. Takes time
+/// for each character of the text and each secret, whatever they are.
 std::string without_secrets(std::string text, const std::vector<std::string>& secrets);
 
 /// The same of a word that may be meant as a URL: user information with a password goes also if

@@ -34,11 +34,44 @@ TEST(SecretsTest, TextsLoseWhatIsSecretInAUrl) {
       secrets_in_url("https://me:hunter2@h:1/p/key-in-path?api_key=SECRET1&n=7&BARE22#fragment");
   EXPECT_EQ(
       without_secrets("POST /p?api_key=SECRET1&n=7&BARE22 by hunter2: SECRET1SECRET1", secrets),
-      "POST /p?api_key=***&n=7&*** by ***: ******");
+      "POST /p?api_key=***&n=7&*** by ***: ***");
   EXPECT_TRUE(secrets_in_url("https://h/p").empty());
   EXPECT_TRUE(secrets_in_url("").empty());
   EXPECT_TRUE(secrets_in_url("?").empty());
-  EXPECT_EQ(secrets_in_url("/p?=abcd").size(), 1U);
+  EXPECT_EQ(secrets_in_url("/p?=abcd1234").size(), 1U);
+}
+
+TEST(SecretsTest, WordsAndShortNumbersOfAUrlAreNotSecret) {
+  EXPECT_TRUE(secrets_in_url("https://h/p?transport=http&verbose=true&n=1234").empty());
+  EXPECT_EQ(secrets_in_url("https://h/p?key=john&n=12345678").size(), 2U);
+}
+
+TEST(SecretsTest, ASecretThatBeginsAnotherLeavesNothingOfIt) {
+  const auto secrets = secrets_in_url("https://h/p?token=john&key=john-s3cret");
+  EXPECT_EQ(without_secrets("bad key john-s3cret of john.", secrets), "bad key *** of ***.");
+  EXPECT_EQ(without_secrets("john-s3cret", secrets), "***");
+}
+
+TEST(SecretsTest, ServersRepeatSecretsDecoded) {
+  const auto secrets = secrets_in_url("https://me:p%40ss@h/p?key=a%2Fb%3Dc+hello");
+  EXPECT_EQ(without_secrets("a%2Fb%3Dc+hello, a/b=c+hello, a/b=c hello, p@ss", secrets),
+            "***, ***, ***, ***");
+}
+
+TEST(SecretsTest, SecretsThatOverlapAreMaskedAsOne) {
+  EXPECT_EQ(without_secrets("xabcdefgx", {"abcde", "defg"}), "x***x");
+  EXPECT_EQ(without_secrets("-abababab-aba", {"abab"}), "-***-aba");
+  EXPECT_EQ(without_secrets("aaab aab aaaab", {"aaab"}), "*** aab a***");
+}
+
+TEST(SecretsTest, ALongTextOfSecretsTakesTimeForItsLength) {
+  std::string text;
+  for (int i = 0; i < 4'000'000; ++i) text.append("abcd");
+  EXPECT_EQ(without_secrets(text, {"abcd"}), "***");
+  for (std::size_t i = 3; i < text.size(); i += 8) text[i] = '.';
+  EXPECT_EQ(without_secrets(text, {"abcd"}).size(), text.size() / 8 * 7);
+  const std::string tail = std::string(10'000, 'a') + "b";
+  EXPECT_EQ(without_secrets(std::string(10'000'000, 'a'), {tail}).size(), 10'000'000U);
 }
 
 TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {
@@ -65,6 +98,19 @@ TEST(SecretsTest, TextsThatLookLikeOne) {
   for (const char* text : {"", "abc", "basically", "ask-me"}) {
     EXPECT_FALSE(looks_like_secret(text)) << text;
   }
+}
+
+TEST(SecretsTest, AHeaderLosesAllOfItsSecrets) {
+  EXPECT_EQ(without_secrets("I got Bearer tok3n-abc and tok3n-abc",
+                            secrets_in_header("Authorization", "Bearer tok3n-abc")),
+            "I got *** and ***");
+  EXPECT_EQ(without_secrets("sid is verysecretsid",
+                            secrets_in_header("Cookie", "sid=verysecretsid; theme=dark")),
+            "sid is ***");
+  EXPECT_EQ(without_secrets("key abc def ghijkl", secrets_in_header("X-Api-Key", "abc def ghijkl")),
+            "key ***");
+  EXPECT_EQ(secrets_in_header("X-Tenant", "acme").size(), 0U);
+  EXPECT_EQ(secrets_in_header("X-Custom", "hunter2hunter").size(), 1U);
 }
 
 }  // namespace

@@ -235,8 +235,9 @@ void ClientConnection::check_established() {
   });
 }
 
-void ClientConnection::write(std::string bytes) {
+void ClientConnection::write(std::string bytes, std::shared_ptr<void> memory) {
   if (closed_) return;
+  memory_.keep(std::move(memory), left_ + queued_bytes() + bytes.size());
   std::string& out = tunnel_ ? waiting_ : out_;
   if (out.empty()) {
     out = std::move(bytes);
@@ -254,9 +255,11 @@ bool ClientConnection::flush() {
     switch (result.status) {
       case IoStatus::ok:
         sent_ += result.bytes;
+        left_ += result.bytes;
         break;
       case IoStatus::want_write:
         writable_ = false;
+        memory_.release(left_);
         return true;
       case IoStatus::want_read:
         // Reading continues the handshake, and then the output.
@@ -265,6 +268,7 @@ bool ClientConnection::flush() {
       case IoStatus::failed:
         // A reply that has already arrived explains more than a failed write.
         if (!io_->is_tls()) {
+          left_ += out_.size() - sent_;
           sent_ = out_.size();
           break;
         }
@@ -273,6 +277,7 @@ bool ClientConnection::flush() {
         return false;
     }
   }
+  memory_.release(left_);
   if (sent_ < out_.size()) return true;
   sent_ = 0;
   release_memory(out_);
@@ -392,6 +397,7 @@ void ClientConnection::close() {
   loop_->cancel(std::exchange(timer_, 0));
   loop_->cancel(std::exchange(endpoint_timer_, 0));
   lookup_.forget();
+  memory_.clear();
   if (!socket_) return;
   loop_->unwatch(socket_.get(), *this);
   if (io_) io_->shutdown_send();

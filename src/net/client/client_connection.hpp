@@ -15,6 +15,7 @@
 #include "net/client/proxy_settings.hpp"
 #include "net/client/proxy_tunnel.hpp"
 #include "net/http/url.hpp"
+#include "net/io/queued_memory.hpp"
 #include "net/io/socket_io.hpp"
 #include "net/io/tls.hpp"
 #include "net/loop/address_lookup.hpp"
@@ -80,7 +81,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   /// Null: the connection closes when anything arrives.
   void set_owner(Owner* owner) { owner_ = owner; }
   /// Sends `bytes` as soon as possible. May be called before the connection is established.
-  void write(std::string bytes);
+  /// `memory` is kept until the socket has accepted them.
+  void write(std::string bytes, std::shared_ptr<void> memory = nullptr);
   /// What arrives is acknowledged at once from now on (TCP_QUICKACK, tcp(7)), until something else
   /// is sent.
   void acknowledge_at_once();
@@ -139,8 +141,10 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::string waiting_;                // output, for the tunnel
   std::string unread_;                 // input that its owner had no time for
   std::string out_;
-  std::size_t sent_ = 0;  // of out_
-  TimePoint deadline_{};  // of connecting
+  std::size_t sent_ = 0;    // of out_
+  std::uint64_t left_ = 0;  // bytes that the socket has accepted
+  QueuedMemory memory_;     // of those that it has not
+  TimePoint deadline_{};    // of connecting
   Executor::TimerId timer_ = 0;
   Executor::TimerId endpoint_timer_ = 0;
   bool writable_ = true;      // as far as is known

@@ -90,11 +90,12 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     release();
   }
 
-  bool send(WebSocketOpcode opcode, std::string_view payload) {
+  bool send(WebSocketOpcode opcode, std::string_view payload,
+            std::shared_ptr<void> memory = nullptr) {
     if (!is_open() || connection_->queued_bytes() > options_.max_queued) return false;
     std::string frame;
     append_websocket_frame(frame, opcode, payload, false, random_mask());
-    connection_->write(std::move(frame));
+    connection_->write(std::move(frame), std::move(memory));
     return true;
   }
 
@@ -285,8 +286,8 @@ WebSocketClient::~WebSocketClient() {
   session_->drop();
 }
 
-bool WebSocketClient::send_text(std::string_view text) {
-  return session_->send(WebSocketOpcode::text, text);
+bool WebSocketClient::send_text(std::string_view text, std::shared_ptr<void> memory) {
+  return session_->send(WebSocketOpcode::text, text, std::move(memory));
 }
 
 void WebSocketClient::close(int code, std::string_view reason) {

@@ -50,8 +50,9 @@ class WebSocketClient {
   WebSocketClient(const WebSocketClient&) = delete;
   WebSocketClient& operator=(const WebSocketClient&) = delete;
 
-  /// False if it is not open, or more than max_queued bytes wait already.
-  bool send_text(std::string_view text);
+  /// False if it is not open, or more than max_queued bytes wait already. `memory` is kept until
+  /// the text has left.
+  bool send_text(std::string_view text, std::shared_ptr<void> memory = nullptr);
   /// Starts the closing handshake; on_end follows when the server has answered, or after a second.
   void close(int code = 1000, std::string_view reason = {});
   /// Reads nothing more while it is paused, and so answers no pings. Messages that have been read

@@ -21,6 +21,13 @@ namespace {
 /// Room for the text of most results.
 constexpr std::size_t kUsualResult = 512;
 
+/// The keys that are ours begin with it.
+constexpr std::string_view kOwnKey = "q";
+/// What a request takes besides its parameters while it waits for a server, with a cancellation.
+constexpr std::size_t kQueued = 512;
+/// So many keys of a server are kept in a call. Later questions have ours.
+constexpr std::size_t kMostKeys = 64;
+
 /// A number of a progress notification; nothing if there is none.
 std::optional<double> number_at(const json::object& params, std::string_view name) {
   const json::value* const value = params.if_contains(name);
@@ -89,6 +96,7 @@ void ForwardedCall::on_open(const Result<void>& outcome) {
 }
 
 void ForwardedCall::begin(json::object params) {
+  if (!hold_message(params)) return;
   const std::optional<LoggingLevel> level = wanted_level();
   if (level && !has_session_) client_->set_level(index_, *level);
   const ServerDescription& server = session().server();
@@ -105,15 +113,29 @@ void ForwardedCall::begin(json::object params) {
   send(std::move(params));
 }
 
+bool ForwardedCall::hold_message(const json::object& params) {
+  // Otherwise each request has a connection, which goes with it.
+  if (!session().shares_connection()) return true;
+  Result<MemoryHold> held = hold_all(call_->memory(), kQueued + size_of(params).memory(),
+                                     "calls that the server has not taken");
+  if (!held) {
+    end(held.error());
+    return false;
+  }
+  message_memory_ = std::make_shared<MemoryHold>(*std::move(held));
+  return true;
+}
+
 void ForwardedCall::send(json::object params) {
   const bool is_task = wants_task_ && session().server().revision->tasks == TaskModel::requested;
   if (method_ == "tools/call" && !is_task) params.erase("task");
-  number_ = session().begin(method_, std::move(params), shared_from_this(), wants_task_);
+  number_ = session().begin(method_, std::move(params), shared_from_this(), wants_task_,
+                            std::exchange(message_memory_, {}));
 }
 
 void ForwardedCall::resume(const std::shared_ptr<PendingRequest>& call) {
   attach(call);
-  asked_memory_.release();
+  for (auto& [number, question] : questions_) question.memory.release();
   const MemoryHold held = std::exchange(answer_memory_, MemoryHold());
   if (answer_) return take(*std::exchange(answer_, std::nullopt));
   ask_all();
@@ -170,24 +192,31 @@ bool ForwardedCall::can_ask() const {
 }
 
 std::string ForwardedCall::key_for(const ServerQuestion& question) {
-  const std::string own = "q" + std::to_string(question.number);
   // A server may use a key again in a later round, or one that would be ours. Our client would take
   // that for the same question.
-  std::string key = question.key.empty() ? own : question.key;
-  while (!keys_.insert(key).second) key += "-" + own;
-  return key;
+  const bool may_be_ours = question.key.empty() || question.key.starts_with(kOwnKey);
+  if (!may_be_ours && keys_.size() < kMostKeys && keys_.insert(question.key).second) {
+    return question.key;
+  }
+  return std::string(kOwnKey) + std::to_string(question.number);
+}
+
+Result<MemoryHold> ForwardedCall::hold_for(const Question& question) const {
+  return hold_all(share_, size_of(question.asked.params).memory() + question.key.size(),
+                  "what this call asks its client");
 }
 
 void ForwardedCall::on_question(ServerQuestion question) {
   const std::uint64_t number = question.number;
-  // Between rounds nothing else limits what waits for the client.
-  if (call_ == nullptr && !answer_memory_.add(size_of(question.params).memory())) {
-    return question.answer(
-        fail(kLimitReached, "The client has no memory left for what it is asked"));
-  }
   std::string key = key_for(question);
-  questions_.emplace(number,
-                     Question{.asked = std::move(question), .key = std::move(key), .withdraw = {}});
+  Question asked{
+      .asked = std::move(question), .key = std::move(key), .withdraw = {}, .memory = MemoryHold()};
+  if (call_ == nullptr) {
+    Result<MemoryHold> held = hold_for(asked);
+    if (!held) return asked.asked.answer(std::unexpected(std::move(held.error())));
+    asked.memory = *std::move(held);
+  }
+  questions_.emplace(number, std::move(asked));
   if (has_session_ || !task_.empty()) return ask_one(number);
   // All questions of one turn are asked in one round.
   if (std::exchange(asks_later_, true)) return;
@@ -237,14 +266,13 @@ void ForwardedCall::ask_all() {
   }
   const auto keep = shared_from_this();
   const std::shared_ptr<PendingRequest> call = call_;
-  std::size_t bytes = 0;
-  for (const auto& [number, question] : questions_)
-    bytes += size_of(question.asked.params).memory();
-  Result<MemoryHold> held = hold_for_call(call->calls()->streams().streams(), call->principal().id,
-                                          bytes, "what this call asks its client");
-  if (!held) return end(held.error());
+  share_ = call->memory();
+  for (auto& [number, question] : questions_) {
+    Result<MemoryHold> held = hold_for(question);
+    if (!held) return end(held.error());
+    question.memory = *std::move(held);
+  }
   const ParkedCalls::Key key = ParkedCalls::key_of(*call);
-  MemoryHold for_answer(call->memory());
   is_asking_ = true;
   call->ask(std::move(requests), [this, numbers](Result<std::vector<json::value>> said) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -254,8 +282,6 @@ void ForwardedCall::ask_all() {
   });
   is_asking_ = false;
   if (!call->over()) return;
-  asked_memory_ = *std::move(held);
-  answer_memory_ = std::move(for_answer);
   call_ = nullptr;
   // Until the client comes back, nobody would say that there is room.
   pause(false);
@@ -318,6 +344,7 @@ void ForwardedCall::on_answer(Result<json::object> answer) {
 }
 
 void ForwardedCall::keep_answer(Result<json::object> answer) {
+  answer_memory_ = MemoryHold(share_);
   if (answer && !answer_memory_.add(size_of(*answer).memory())) {
     answer = over_limit(
         "The server has answered while the call waited for you, and there was no memory to keep "

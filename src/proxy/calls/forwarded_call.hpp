@@ -62,6 +62,7 @@ class ForwardedCall final : public UpstreamCall,
     ServerQuestion asked;
     std::string key;  // towards the client
     PendingRequest::Withdraw withdraw;
+    MemoryHold memory;  // between rounds
   };
   using Questions = std::map<std::uint64_t, Question>;
 
@@ -74,8 +75,15 @@ class ForwardedCall final : public UpstreamCall,
   void on_open(const Result<void>& outcome);
   /// Once the session is open.
   void begin(json::object params);
-  /// The server's own key for a question, or one of ours if it has none; new in this call.
+  /// Counts the message as its client's until it has left, also if the client cancels it before. If
+  /// there is no memory for it, the call has ended and it returns false.
+  bool hold_message(const json::object& params);
+  /// The server's own key for a question, if it can be kept and is new in this call; else one of
+  /// ours.
   std::string key_for(const ServerQuestion& question);
+  /// What a question takes while nothing else limits what waits for the client. Error:
+  /// kLimitReached.
+  [[nodiscard]] Result<MemoryHold> hold_for(const Question& question) const;
   void ask_one(std::uint64_t number);
   void ask_all();
   /// Ends a call that its client cannot go on with.
@@ -105,16 +113,16 @@ class ForwardedCall final : public UpstreamCall,
   std::function<void()> failed_;          // or empty
   std::weak_ptr<Session> client_session_;
   bool has_session_ = false;
-  MemoryHold memory_;        // of params, which the session may send again
-  MemoryHold asked_memory_;  // of the questions that are open between rounds
-  MemoryHold
-      answer_memory_;  // of answer_ and later questions; has the client's share between rounds
+  MemoryHold memory_;                        // of params, which the session may send again
+  std::shared_ptr<void> message_memory_;     // until it is sent
+  std::shared_ptr<MemoryShare> share_;       // of the client, between rounds
+  MemoryHold answer_memory_;                 // of answer_
   std::optional<json::object> params_;       // as long as they may have to be sent
   bool wants_task_ = false;                  // the server may make a task of it
   std::string task_;                         // the server's; empty: it has made none
   std::uint64_t number_ = 0;                 // of the request to the server; 0: it is not sent
   Questions questions_;                      // open ones
-  std::set<std::string, std::less<>> keys_;  // towards the client, so far
+  std::set<std::string, std::less<>> keys_;  // of the server, so far
   bool asks_later_ = false;
   bool is_asking_ = false;
   bool is_given_up_ = false;

@@ -51,8 +51,8 @@ struct ProxyClient::Part final : UpstreamListener {
   Part(ProxyClient& owner, const std::shared_ptr<Upstream>& upstream)
       : client(&owner),
         prefix(upstream->options().prefix),
-        session(std::make_shared<UpstreamSession>(*owner.loop_, upstream, owner.identity_, *this)) {
-  }
+        session(std::make_shared<UpstreamSession>(*owner.loop_, upstream, owner.identity_, *this,
+                                                  owner.is_shared_)) {}
 
   /// This server's own URI of what the client knows as `uri`; nothing if it is another server's.
   [[nodiscard]] std::optional<std::string> own_uri(const std::string& uri) const {

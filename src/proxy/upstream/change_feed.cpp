@@ -5,6 +5,7 @@
 
 #include "core/log/log.hpp"
 #include "json/members.hpp"
+#include "proxy/upstream/upstream.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -43,13 +44,14 @@ void ChangeFeed::tell() {
 
 void ChangeFeed::subscribe() {
   const auto ask = [this](const char* method, const std::string& uri) {
-    session_->begin(
-        method, {{"uri", uri}}, {}, {.on_answer = [uri](const Result<json::object>& answer) {
-          if (answer) return;
-          log_debug(
-              "a subscription has failed",
-              {{"uri", std::string_view(uri)}, {"why", std::string_view(answer.error().message)}});
-        }});
+    session_->begin(method, {{"uri", uri}}, {},
+                    {.on_answer = [uri, upstream = upstream_](const Result<json::object>& answer) {
+                      if (answer) return;
+                      const Error why = upstream->explained(answer.error());
+                      log_debug(
+                          "a subscription has failed",
+                          {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
+                    }});
   };
   for (const std::string& uri : uris_) {
     if (!told_.contains(uri)) ask("resources/subscribe", uri);

@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+class Upstream;
+
 /// Makes a server tell of the changes that its client wants to hear of, in either era: by
 /// `resources/subscribe`, or by one `subscriptions/listen`, which is begun anew whenever the server
 /// ends it or other changes are wanted. Changes of lists come unasked in the legacy era. Belongs to
@@ -20,7 +22,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
  public:
   using Uris = std::set<std::string, std::less<>>;
 
-  explicit ChangeFeed(Executor& loop) : loop_(&loop) {}
+  ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream)
+      : loop_(&loop), upstream_(std::move(upstream)) {}
   ~ChangeFeed();
   ChangeFeed(const ChangeFeed&) = delete;
   ChangeFeed& operator=(const ChangeFeed&) = delete;
@@ -40,6 +43,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
 
   Executor* loop_;
+  std::shared_ptr<const Upstream> upstream_;
   std::shared_ptr<ClientSession> session_;  // or null
   bool lists_ = false;
   Uris uris_;

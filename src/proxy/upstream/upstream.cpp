@@ -12,19 +12,26 @@
 namespace sluice {
 namespace {
 
-std::size_t bytes_of(std::string_view tool, const std::vector<ParameterHeader>& parameters) {
-  std::size_t bytes = tool.size();
-  for (const ParameterHeader& each : parameters) {
-    bytes += each.field.size();
-    for (const std::string& name : each.path) bytes += name.size();
-  }
-  return bytes;
-}
-
 /// Whether nobody can have a session with the server: there is no connection, or no answer.
 bool is_out_of_reach(const Error& answer) {
   const std::optional<int> status = upstream_status(answer);
   return status == kLostConnection || status == kGatewayTimeout;
+}
+
+/// Masks these in the strings and the names of a value. As deep as the parser lets values be.
+void mask(json::value& value, const std::vector<std::string>& secrets) {
+  if (value.is_string()) {
+    value = without_secrets(std::string(value.get_string()), secrets);
+  } else if (value.is_array()) {
+    for (json::value& each : value.get_array()) mask(each, secrets);
+  } else if (value.is_object()) {
+    json::object masked;
+    for (auto& [name, member] : value.get_object()) {
+      mask(member, secrets);
+      masked.insert_or_assign(without_secrets(std::string(name), secrets), std::move(member));
+    }
+    value = std::move(masked);
+  }
 }
 
 }  // namespace
@@ -45,10 +52,10 @@ void Upstream::learn(std::string_view method, const json::object& result) {
     const json::value* const schema = tool == nullptr ? nullptr : tool->if_contains("inputSchema");
     if (schema == nullptr) continue;
     const std::string name(text_at(*tool, "name"));
-    if (const auto old = mirrored_.extract(name)) learned_ -= bytes_of(name, old.mapped());
+    if (const auto old = mirrored_.extract(name)) learned_ -= name.size() + bytes_of(old.mapped());
     auto found = find_parameter_headers(*schema);
     if (!found || found->empty()) continue;
-    const std::size_t bytes = bytes_of(name, *found);
+    const std::size_t bytes = name.size() + bytes_of(*found);
     if (bytes > kMaxLearned) continue;
     if (mirrored_.size() >= kMaxTools || bytes > kMaxLearned - learned_) {
       mirrored_.clear();
@@ -105,8 +112,12 @@ void Upstream::on_lost(const Error& said) const {
 
 Error Upstream::of_connection(const Error& why) const {
   const bool is_absent = options_.starts_program && why.code == kBadRequest;
-  return {is_absent ? kLostConnection : why.code, without_secrets(why.message, options_.secrets),
-          without_secrets(why.data, options_.secrets)};
+  const int code = is_absent ? kLostConnection : why.code;
+  if (options_.secrets.empty()) return {code, why.message, why.data};
+  Result<json::value> data = parse_json(why.data);
+  if (data) mask(*data, options_.secrets);
+  return {code, without_secrets(why.message, options_.secrets),
+          data ? to_json(*data) : std::string()};
 }
 
 Error Upstream::explained(const Error& why) const {

@@ -44,12 +44,13 @@ bool has_capability(const ServerDescription& server, std::string_view name) {
 }  // namespace
 
 UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream,
-                                 ClientIdentity client, UpstreamListener& listener)
+                                 ClientIdentity client, UpstreamListener& listener, bool is_shared)
     : loop_(&loop),
       upstream_(std::move(upstream)),
       client_(std::move(client)),
       listener_(&listener),
-      feed_(std::make_shared<ChangeFeed>(loop)) {}
+      is_shared_(is_shared),
+      feed_(std::make_shared<ChangeFeed>(loop, upstream_)) {}
 
 UpstreamSession::~UpstreamSession() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -103,6 +104,7 @@ ClientSessionOptions UpstreamSession::session_options() {
       .info = client_.info,
       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
       .revision = upstream_->revision(),
+      .is_shared = is_shared_,
       .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
   options.on_question = [weak](ServerQuestion question) {
@@ -123,7 +125,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
     self->told_level_ = std::nullopt;
-    self->send_level();
+    self->want_level();
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
@@ -189,7 +191,8 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   first_number_ = last_number_;
   has_listened_ = false;
   told_level_ = std::nullopt;
-  send_level();
+  telling_ = 0;
+  want_level();
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
   if (server_.revision->era == Era::legacy) on_listening();
@@ -215,6 +218,7 @@ void UpstreamSession::on_lost(const Error& why) {
   waiting_.clear();
   held_.clear();
   answered_round_ = level_round_;
+  telling_ = 0;
   feed_->attach(nullptr);
   end_session();
   // The link's own end has answered those that were sent before.
@@ -225,23 +229,39 @@ void UpstreamSession::on_lost(const Error& why) {
 
 void UpstreamSession::set_level(LoggingLevel level) {
   level_ = level;
-  if (is_open()) send_level();
+  if (is_open()) want_level();
 }
 
-void UpstreamSession::send_level() {
-  if (level_ == told_level_ || server_.revision->era != Era::legacy ||
+void UpstreamSession::want_level() {
+  const std::optional<LoggingLevel> known = telling_ != 0 ? sent_level_ : told_level_;
+  if (level_ == known || server_.revision->era != Era::legacy ||
       !has_capability(server_, "logging")) {
     return;
   }
-  told_level_ = level_;
+  ++level_round_;
+  // One after the other, so that what is wanted last is told last.
+  if (telling_ == 0) tell_level();
+}
+
+void UpstreamSession::tell_level() {
+  sent_level_ = level_;
+  telling_ = level_round_;
   session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.idle_timeout = kLifeSign},
                   {.on_answer = [weak = weak_from_this(),
-                                 round = ++level_round_](const Result<json::object>& /*answer*/) {
+                                 round = telling_](const Result<json::object>& answer) {
                     const auto self = weak.lock();
-                    if (self == nullptr || round <= self->answered_round_) return;
-                    self->answered_round_ = round;
-                    self->send_held();
+                    if (self != nullptr && self->telling_ == round)
+                      self->on_level_told(answer.has_value());
                   }});
+}
+
+void UpstreamSession::on_level_told(bool is_taken) {
+  if (is_taken) told_level_ = sent_level_;
+  answered_round_ = std::exchange(telling_, 0);
+  const bool has_changed = level_ != sent_level_;
+  if (!has_changed) answered_round_ = level_round_;
+  send_held();
+  if (has_changed) tell_level();
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -260,9 +280,10 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
 }
 
 std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
-                                     std::shared_ptr<UpstreamCall> call, bool may_become_task) {
+                                     std::shared_ptr<UpstreamCall> call, bool may_become_task,
+                                     std::shared_ptr<void> memory) {
   const std::uint64_t number = add(std::move(call));
-  Held request{number, method, std::move(params), may_become_task, level_round_};
+  Held request{number, method, std::move(params), may_become_task, level_round_, std::move(memory)};
   if (answered_round_ < level_round_) {
     held_.push_back(std::move(request));
   } else {
@@ -291,7 +312,9 @@ void UpstreamSession::send_held() {
 void UpstreamSession::send(Held request) {
   requests_.at(request.number).number =
       session_->begin(std::move(request.method), std::move(request.params),
-                      {.idle_timeout = {}, .may_become_task = request.may_become_task},
+                      {.idle_timeout = {},
+                       .may_become_task = request.may_become_task,
+                       .memory = std::move(request.memory)},
                       callbacks_of(request.number));
 }
 

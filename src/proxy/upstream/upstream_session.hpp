@@ -69,9 +69,9 @@ class UpstreamListener {
 /// its loop; owned by shared pointers.
 class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession> {
  public:
-  /// `listener` outlives this.
+  /// `listener` outlives this. `is_shared`: several clients use it.
   UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, ClientIdentity client,
-                  UpstreamListener& listener);
+                  UpstreamListener& listener, bool is_shared = false);
   /// Ends the session in its orderly way.
   ~UpstreamSession();
   UpstreamSession(const UpstreamSession&) = delete;
@@ -92,9 +92,12 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool has_state() const { return has_state_; }
 
   /// Sends a request; only while the session is open. Returns a number that identifies the request.
-  /// `may_become_task`: as in RequestOptions.
+  /// `may_become_task` and `memory`: as in RequestOptions.
   std::uint64_t begin(const std::string& method, json::object params,
-                      std::shared_ptr<UpstreamCall> call, bool may_become_task = false);
+                      std::shared_ptr<UpstreamCall> call, bool may_become_task = false,
+                      std::shared_ptr<void> memory = nullptr);
+  /// As ClientSession::shares_connection(); only while the session is open.
+  [[nodiscard]] bool shares_connection() const { return session_->shares_connection(); }
   /// Waits for the end of the server's task `id` in the same way. Only while the session is open.
   std::uint64_t follow(const std::string& id, std::shared_ptr<UpstreamCall> call);
   /// As ClientSession::pause(). The server's silence does not count meanwhile.
@@ -135,6 +138,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     json::object params;
     bool may_become_task;
     std::uint64_t level_round;  // that was begun last before it
+    std::shared_ptr<void> memory;
   };
 
   [[nodiscard]] ClientSessionOptions session_options();
@@ -145,7 +149,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void on_lost(const Error& why);
   void on_listening();
   void opened(const Result<void>& outcome);
-  void send_level();
+  /// The server may have to be told of another level. Later requests wait for that.
+  void want_level();
+  void tell_level();
+  void on_level_told(bool is_taken);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
   void send(Held request);
   void send_held();
@@ -188,10 +195,13 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool has_listened_ = false;            // the server has told of changes in this session
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
   std::optional<LoggingLevel> level_;
-  std::optional<LoggingLevel> told_level_;  // what the server has been told in this session
-  std::uint64_t level_round_ = 0;           // of telling it
+  std::optional<LoggingLevel> told_level_;  // that the server has taken in this session
+  std::optional<LoggingLevel> sent_level_;  // that it was told last
+  std::uint64_t level_round_ = 0;           // of wanting another
+  std::uint64_t telling_ = 0;               // the round that the server is told; 0: none
   std::uint64_t answered_round_ = 0;        // the last one that the server has answered
   std::vector<Held> held_;                  // requests that wait for that
+  bool is_shared_;
   std::shared_ptr<ChangeFeed> feed_;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;

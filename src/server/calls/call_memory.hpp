@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ namespace sluice {
 /// bytes are not counted. Error: kLimitReached if the share does not have them.
 Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string& principal,
                                  std::size_t bytes, std::string_view what);
+/// The same for what may be many in one call or none: all of `bytes` are counted.
+Result<MemoryHold> hold_all(std::shared_ptr<MemoryShare> share, std::size_t bytes,
+                            std::string_view what);
 
 }  // namespace sluice

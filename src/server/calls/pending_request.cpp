@@ -228,7 +228,9 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
     return {};
   }
   std::size_t bytes = 0;
-  for (const InputRequest& request : requests) bytes += to_json(request.params).size();
+  for (const InputRequest& request : requests) {
+    bytes += to_json(request.params).size() + request.key.size();
+  }
   Result<MemoryHold> memory = hold_for_call(calls_->streams().streams(), principal().id, bytes,
                                             "what this call asks its client");
   if (!memory) {

@@ -1,6 +1,7 @@
 #include "server/calls/task_record.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "core/text/utf8.hpp"
@@ -284,8 +285,14 @@ std::move_only_function<void()> TaskRecord::ask(std::vector<InputRequest> reques
     answer(std::vector<json::value>());
     return {};
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (ended()) return {};
+  if (used_keys_.size() + requests.size() > kMaxQuestions) {
+    lock.unlock();
+    answer(fail(kLimitReached,
+                "A task may ask at most " + std::to_string(kMaxQuestions) + " questions"));
+    return {};
+  }
   for (InputRequest& request : requests) make_unique(request);
   const auto question =
       std::make_shared<TaskQuestion>(AskedInputs(std::move(requests), std::move(memory)),

@@ -155,6 +155,7 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   void forget(const Error& error);
 
   static constexpr std::size_t kMaxObservers = 64;
+  static constexpr std::size_t kMaxQuestions = 1000;  // that a task asks, answered ones too
 
   // --- what its request does; on its loop ----------------------------------------------------
 

@@ -128,5 +128,24 @@ TEST_F(TaskStoreTest, ATaskThatEndsWithoutItsStoreKeepsItsResult) {
   EXPECT_EQ(task->status(), TaskStatus::completed);
 }
 
+TEST_F(TaskStoreTest, ATaskAsksOnlySoManyQuestions) {
+  const Record task = begin("alice");
+  std::vector<std::string> refused;
+  const auto ask = [&] {
+    auto withdraw = task->ask(
+        {{"key", "roots/list", {}}},
+        [&refused](const Result<std::vector<json::value>>& answers) {
+          if (!answers) refused.push_back(answers.error().message);
+        },
+        MemoryHold());
+    if (withdraw) withdraw();
+  };
+  for (std::size_t i = 0; i < TaskRecord::kMaxQuestions; ++i) ask();
+  refused.clear();
+  ask();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused.front(), HasSubstr("at most 1000 questions"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -62,7 +62,9 @@ void ListedTools::remember(const std::string& name, Tool tool) {
   if (schema_bytes_ + tool.output_schema.size() > kMaxSchemas) tool.output_schema.clear();
   const bool says_nothing =
       tool.headers.empty() && !tool.may_be_repeated && tool.output_schema.empty();
-  if (says_nothing || tools_.size() >= kMaxTools) return;
+  const std::size_t named = name.size() + bytes_of(tool.headers);
+  if (says_nothing || tools_.size() >= kMaxTools || named_bytes_ + named > kMaxNames) return;
+  named_bytes_ += named;
   schema_bytes_ += tool.output_schema.size();
   tools_.emplace(name, std::move(tool));
 }
@@ -71,6 +73,7 @@ void ListedTools::forget(std::string_view name) {
   const auto found = tools_.find(name);
   if (found == tools_.end()) return;
   forget_schema(found->second);
+  named_bytes_ -= name.size() + bytes_of(found->second.headers);
   tools_.erase(found);
 }
 

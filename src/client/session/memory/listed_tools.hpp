@@ -24,9 +24,9 @@ class ListedTools {
  public:
   /// Remembers the tools of the result of tools/list. If `mirrors`, header fields mirror parameters
   /// (2026-07-28, Streamable HTTP, Custom Headers from Tool Parameters), and the tools whose
-  /// annotations break a rule of that are removed from `result`, which is logged. Beyond kMaxTools,
-  /// further tools are not remembered, and beyond kMaxSchemas no further schemas. A schema of more
-  /// than kMaxSchema is not remembered either, which is logged.
+  /// annotations break a rule of that are removed from `result`, which is logged. Beyond kMaxTools
+  /// and kMaxNames, further tools are not remembered, and beyond kMaxSchemas no further schemas. A
+  /// schema of more than kMaxSchema is not remembered either, which is logged.
   void learn(json::object& result, bool mirrors);
 
   /// The header fields for a call.
@@ -45,6 +45,7 @@ class ListedTools {
   [[nodiscard]] std::size_t compiled_bytes() const { return compiled_bytes_; }
 
   static constexpr std::size_t kMaxTools = 10'000;
+  static constexpr std::size_t kMaxNames = std::size_t{4} << 20U;      // bytes, together
   static constexpr std::size_t kMaxSchema = std::size_t{256} << 10U;   // bytes of JSON
   static constexpr std::size_t kMaxSchemas = std::size_t{16} << 20U;   // bytes of JSON, together
   static constexpr std::size_t kMaxCompiled = std::size_t{32} << 20U;  // bytes of memory, together
@@ -66,6 +67,7 @@ class ListedTools {
 
   std::map<std::string, Tool, std::less<>> tools_;  // only those that have something of the above
   std::size_t schema_bytes_ = 0;
+  std::size_t named_bytes_ = 0;  // of the names of tools, header fields and their parameters
   std::size_t compiled_bytes_ = 0;
   LogLimit logged_{10, LogLimit::kPeriod};  // what is wrong with tools
 };

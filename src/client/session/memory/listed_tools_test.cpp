@@ -177,5 +177,18 @@ TEST(ListedToolsTest, LeaveInvalidToolsOut) {
   EXPECT_THAT(nothing, IsEmpty());
 }
 
+TEST(ListedToolsTest, NamesAreBounded) {
+  ListedTools tools;
+  const auto learn = [&](char first) {
+    json::object result = listed(R"({"name":")" + std::string(ListedTools::kMaxNames / 2, first) +
+                                 R"(","annotations":{"readOnlyHint":true}})");
+    tools.learn(result, false);
+  };
+  for (const char first : {'a', 'b', 'c', 'b'}) learn(first);
+  EXPECT_TRUE(tools.may_be_repeated(std::string(ListedTools::kMaxNames / 2, 'a')));
+  EXPECT_TRUE(tools.may_be_repeated(std::string(ListedTools::kMaxNames / 2, 'b')));
+  EXPECT_FALSE(tools.may_be_repeated(std::string(ListedTools::kMaxNames / 2, 'c')));
+}
+
 }  // namespace
 }  // namespace sluice

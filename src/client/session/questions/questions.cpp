@@ -38,6 +38,10 @@ Result<std::vector<AskedInput>> Questions::inputs_of(
                                    " inputs at once; this client takes " + std::to_string(most_));
   }
   for (const auto& [key, value] : *wanted) {
+    if (key.size() > kMaxKey) {
+      return fail(kLimitReached, "The server names an input with " + std::to_string(key.size()) +
+                                     " bytes; this client takes " + std::to_string(kMaxKey));
+    }
     if (!is_new(key)) continue;
     const json::object* const members = value.if_object();
     const json::object* const params = members == nullptr ? nullptr : object_at(*members, "params");
@@ -67,7 +71,7 @@ void Questions::State::settle(std::uint64_t number, Result<json::object> said) {
 std::uint64_t Questions::ask(AskedInput input, std::uint64_t request, Answer answer) {
   const std::uint64_t number = ++last_number_;
   json::value params(std::move(input.params));
-  const std::size_t memory = size_of(params).memory();
+  const std::size_t memory = size_of(params).memory() + input.key.size();
   if (memory > most_memory_ - state_->memory) {
     state_->open.emplace(number, Open{.answer = std::move(answer)});
     loop_->post([weak = std::weak_ptr(state_), number] {

@@ -41,8 +41,8 @@ class Questions {
   /// Whether the client has offered to be asked that.
   [[nodiscard]] bool can_be_asked(std::string_view method, const json::object& params) const;
   /// The questions in a result, as far as `is_new` says so of their keys. Errors: kLimitReached, if
-  /// there are more than ClientSessionOptions::max_questions; kInvalidRequest, if the client has
-  /// not offered to be asked one of them.
+  /// there are more than ClientSessionOptions::max_questions or a key is longer than kMaxKey;
+  /// kInvalidRequest, if the client has not offered to be asked one of them.
   [[nodiscard]] Result<std::vector<AskedInput>> inputs_of(
       const json::object& result, const std::function<bool(std::string_view key)>& is_new) const;
 
@@ -53,6 +53,9 @@ class Questions {
   std::uint64_t ask(AskedInput input, std::uint64_t request, Answer answer);
   /// Nobody waits for the answer any more. Whoever has been asked is told in a later turn.
   void withdraw(std::uint64_t number);
+
+  /// Bytes of a key.
+  static constexpr std::size_t kMaxKey = 256;
 
  private:
   struct Open {

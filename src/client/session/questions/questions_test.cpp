@@ -229,5 +229,14 @@ TEST_F(ClientSessionTest, AQuestionWithALongRelatedTaskIsRefused) {
   EXPECT_THAT(take(), HasSubstr("The related task is longer than this client takes"));
 }
 
+TEST_F(ClientSessionTest, AnInputHasNoLongKey) {
+  open_modern();
+  call();
+  reply(R"("result":{"resultType":"input_required","inputRequests":{")" + std::string(300, 'k') +
+        R"(":{"method":"roots/list"}}})");
+  EXPECT_THAT(said, ElementsAre(HasSubstr("names an input with 300 bytes; this client takes 256")));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
 }  // namespace
 }  // namespace sluice

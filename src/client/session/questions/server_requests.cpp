@@ -23,13 +23,12 @@ json::object meta_of_answer(const json::object& params) {
 
 /// The key that the server names for its question, which leaves `params`. Empty: none.
 std::string take_key(json::object& params) {
-  constexpr std::size_t kMost = 256;
   json::value* const meta = params.if_contains("_meta");
   if (meta == nullptr || !meta->is_object()) return {};
   json::object& members = meta->get_object();
   std::string key(text_at(members, kQuestionKey));
   if (members.erase(kQuestionKey) > 0 && members.empty()) params.erase("_meta");
-  return key.size() > kMost ? std::string() : key;
+  return key.size() > Questions::kMaxKey ? std::string() : key;
 }
 
 /// The most that may take in memory: each answer has a copy.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "core/clock.hpp"
@@ -19,6 +20,9 @@ struct RequestOptions {
   bool may_become_task = false;
   /// It is asked also while as many requests are unanswered as may be.
   bool is_probe = false;
+  /// What the request takes in somebody's memory; kept until the link has done with its message, in
+  /// each of its rounds, and also if it is cancelled before.
+  std::shared_ptr<void> memory = {};
 };
 
 /// The same, without times that overflow a clock.

@@ -1,0 +1,30 @@
+#include "proxy/upstream/upstream.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/text/secrets.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(UpstreamTest, ErrorsKeepTheirDataButForSecrets) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = secrets_in_url("https://h/p?key=s3cr\"et&transport=http&verbose=true&n=1234");
+  const Upstream upstream(std::move(options));
+  const Error told = upstream.explained(
+      {-32000, "no access for s3cr\"et",
+       R"({"retryable":true,"n":1234,"s3cr\"et":["s3cr\"et",{"url":"https://h/s3cr\"et"}]})"});
+  EXPECT_THAT(told.message, HasSubstr("no access for ***"));
+  const auto data = parse_json(told.data);
+  ASSERT_TRUE(data) << told.data;
+  EXPECT_THAT(told.data, HasSubstr(R"("retryable":true,"n":1234)"));
+  EXPECT_THAT(told.data, HasSubstr(R"("***":["***",{"url":"https://h/***"}])"));
+  EXPECT_THAT(told.data, Not(HasSubstr("s3cr")));
+}
+
+}  // namespace
+}  // namespace sluice
