@@ -30,7 +30,7 @@ class RunState::Keeper final : public StateKeeper {
         version_(std::make_shared<std::uint64_t>(version)) {}
 
   void keep(json::object state, std::function<void(const Result<void>&)> done) override {
-    store_->save(run_id_, to_json(state), *version_,
+    store_->save(run_id_, std::move(state), *version_,
                  [loop = loop_, version = version_,
                   done = std::move(done)](const Result<std::uint64_t>& saved) {
                    loop->post([version, done, saved] {

@@ -119,6 +119,7 @@ TEST(AgentResumeRules, GuardrailsSeeWhatTheModelHasAsked) {
   KeptBench third(options);
   ASSERT_TRUE(third.resume(state_with_waiting_call()));
   EXPECT_THAT(third.tools.started, IsEmpty());
+  ASSERT_THAT(third.model.asked, SizeIs(1));
   EXPECT_THAT(last_shown(third), HasSubstr("not this path"));
 }
 
