@@ -154,9 +154,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void start_call(RunningCall& call);
   /// What the guardrails make of the arguments of a call.
   Result<json::object> checked_arguments(const AgentTool& tool, json::object arguments) const;
-  /// The call waits for the user, if he is to be asked, or for its turn.
+  /// The call waits for approval, if it needs that, or for its turn.
   void await_approval(RunningCall& call);
-  /// The same for a call that was kept, with the rules of this agent.
+  /// The same for a call that was kept, by the rules of this agent.
   void admit_again(RunningCall& call);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);

@@ -42,10 +42,10 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 json::object AgentRun::state() const {
   json::array calls;
   for (const auto& [id, call] : calls_) {
-    json::object one{{"id", id},
-                     {"tool", call->asked.name},
-                     {"asked", call->asked.arguments},
-                     {"arguments", to_json(call->arguments)}};
+    const std::string arguments = to_json(call->arguments);
+    json::object one{{"id", id}, {"tool", call->asked.name}, {"arguments", arguments}};
+    // What the guardrails have changed.
+    if (call->asked.arguments != arguments) one["asked"] = call->asked.arguments;
     const bool is_begun = call->state == RunningCall::State::running || call->is_marked;
     if (call->end) {
       one["state"] = "ended";
@@ -191,12 +191,13 @@ Result<void> AgentRun::restore(const json::object& state) {
 
 Result<void> AgentRun::restore_call(const json::object& kept) {
   const std::string id(text_at(kept, "id"));
-  ChatToolCall asked{.id = id,
-                     .name = std::string(text_at(kept, "tool")),
-                     .arguments = std::string(text_at(kept, "asked"))};
+  const std::string_view arguments = text_at(kept, "arguments");
+  ChatToolCall asked{
+      .id = id,
+      .name = std::string(text_at(kept, "tool")),
+      .arguments = std::string(kept.contains("asked") ? text_at(kept, "asked") : arguments)};
   const auto& tools = tools_->tools();
   const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
-  const std::string_view arguments = text_at(kept, "arguments");
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
   const auto own = options_.policies.find(asked.name);
