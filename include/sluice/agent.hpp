@@ -92,7 +92,8 @@ class [[nodiscard]] Run {
   json::object to_object(const AgentEvent& event) const;
 
   /// Gives the model a text. Returns the id that the event input_delivered has.
-  /// Throws Error: kBusy if AgentOptions::max_inputs wait; -32602 if the run is over.
+  /// Throws Error: kBusy if AgentOptions::max_inputs wait; -32602 if the text is empty or the run
+  /// is over.
   std::string inject(std::string text, RunInput::When when = RunInput::When::asap);
   /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
   void cancel_call(std::string_view call_id);
@@ -121,16 +122,20 @@ class Agent {
   /// The tools, as the model knows them.
   const std::vector<AgentTool>& tools() const;
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails.
+  /// Throws Error -32602 if the input is empty.
   Run run(std::string input, std::string id = {}) const;
 
   /// Goes on with a run that ended or broke off, also in another process, with the instructions and
   /// tools that this agent has. An input is the user's next, and has budgets of its own. Without
-  /// one, a run that had ended says so at once. The events begin anew, and an answer that was being
-  /// given is asked for again. Of the calls that had begun,
+  /// one, a run that had ended ends at once as it had ended. The events begin anew, and an answer
+  /// that was being given is asked for again. Of the calls that had begun,
   /// - tasks are taken up again by their id;
   /// - those of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.
-  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken.
+  /// Calls that are still to be made, and those that are made again, pass the guardrails of this
+  /// agent, and wait for approval if it demands that, even if they were approved before.
+  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken or the input
+  /// is empty.
   Run resume(const std::string& id, std::optional<std::string> input = {}) const;
   /// The same with what Run::snapshot() was. The run has a new id.
   Run resume(const json::object& snapshot, std::optional<std::string> input = {}) const;

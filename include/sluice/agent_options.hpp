@@ -69,7 +69,7 @@ struct ReactionPolicy {
 /// What may be changed or refused on its way. Each function returns what is to be used instead, or
 /// an error, whose text is told to the model or, for the input and the output, ends the run. They
 /// run on the thread of all clients and must not wait. An empty one lets everything through. What
-/// they throw counts as an error without its text.
+/// they throw counts as an error without its text. An input of which nothing is left is an error.
 struct Guardrails {
   std::function<std::expected<std::string, Error>(std::string text)> input = {};
   std::function<std::expected<std::string, Error>(std::string text)> output =

@@ -6,15 +6,14 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "memory_store.hpp"
 #include "scripted_model.hpp"
 #include "sluice/server.hpp"
 
@@ -339,29 +338,6 @@ TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {
     EXPECT_THAT(error.message, HasSubstr("gone: "));
   }
 }
-
-/// Keeps runs in memory.
-class MemoryStore final : public RunStore {
- public:
-  std::uint64_t save(const std::string& run_id, const std::string& state,
-                     std::uint64_t version) override {
-    const std::lock_guard lock(mutex_);
-    KeptRun& kept = runs_[run_id];
-    if (kept.version != version) throw Error{kBusy, "The run goes on elsewhere"};
-    kept = {.state = state, .version = version + 1};
-    return kept.version;
-  }
-  KeptRun load(const std::string& run_id) override {
-    const std::lock_guard lock(mutex_);
-    return runs_[run_id];
-  }
-  std::vector<std::string> list() override { return {}; }
-  void erase(const std::string& /*run_id*/) override {}
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, KeptRun> runs_;
-};
 
 TEST_F(AgentApiTest, AConversationGoesOnWithAnotherAgent) {
   const auto store = std::make_shared<MemoryStore>();

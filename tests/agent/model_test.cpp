@@ -126,6 +126,22 @@ TEST(CustomModelTest, FurtherRequestsWaitForTheirTurn) {
   EXPECT_EQ(most, 64);
 }
 
+TEST(CustomModelTest, MayOutliveItsAgents) {
+  std::promise<void> begun;
+  std::promise<void> gone;
+  const ScriptedModel script({[&](const ModelRequest&, ModelAnswer& answer) {
+    begun.set_value();
+    gone.get_future().wait();
+    EXPECT_FALSE(answer.text("Too late."));
+  }});
+  const Model model = script.model();
+  {
+    auto run = Agent(model).run("Go");
+    begun.get_future().wait();
+  }
+  gone.set_value();
+}
+
 TEST(RemoteModelTest, NeedsAUrl) {
   for (const char* url : {"", "model.gguf", "ws://127.0.0.1/v1"}) {
     try {

@@ -6,6 +6,8 @@
 
 #include "core/crypto/random.hpp"
 #include "json/json.hpp"
+#include "json/members.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -28,7 +30,7 @@ class RunState::Keeper final : public StateKeeper {
         version_(std::make_shared<std::uint64_t>(version)) {}
 
   void keep(json::object state, std::function<void(const Result<void>&)> done) override {
-    store_->save(run_id_, to_json(state), *version_,
+    store_->save(run_id_, std::move(state), *version_,
                  [loop = loop_, version = version_,
                   done = std::move(done)](const Result<std::uint64_t>& saved) {
                    loop->post([version, done, saved] {
@@ -49,6 +51,7 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
     : agent_(std::move(agent)),
       id_(begin.id.empty() ? "run_" + random_id(kRunIdLength) : std::move(begin.id)),
       events_(agent_->options.events) {
+  if (begin.input && begin.input->empty()) throw Error{kInvalidParams, "The input has no text", {}};
   EventLoop& loop = agent_->background->loop();
   run_ = std::make_shared<AgentRun>(loop, *agent_->model.engine(), agent_->tools, events_,
                                     agent_->options);
@@ -86,35 +89,23 @@ void RunState::require_other_thread() const {
   }
 }
 
-void RunState::note(const AgentEvent& last) {
-  const auto text = [&last](std::string_view member) {
-    const json::value* const value = last.data.if_contains(member);
-    return value != nullptr && value->is_string() ? std::string(value->get_string())
-                                                  : std::string();
-  };
-  const std::lock_guard lock(mutex_);
-  result_ = {.status = text("status"), .reason = text("reason"), .text = last.text};
-  const json::value* const usage = last.data.if_contains("usage");
-  if (usage != nullptr && usage->is_object()) result_->usage = usage->get_object();
-}
-
 std::optional<AgentEvent> RunState::poll() {
-  return noted(events_.poll());
+  return events_.poll();
 }
 
 std::optional<AgentEvent> RunState::wait(Duration patience) {
   if (patience > Duration::zero()) require_other_thread();
-  return noted(events_.wait(patience));
-}
-
-std::optional<AgentEvent> RunState::noted(std::optional<AgentEvent> event) {
-  if (event && event->type == AgentEventType::run_done) note(*event);
-  return event;
+  return events_.wait(patience);
 }
 
 RunResult RunState::result() const {
-  const std::lock_guard lock(mutex_);
-  return result_.value_or(RunResult());
+  const std::optional<AgentEvent> last = events_.last();
+  if (!last) return {};
+  const json::object* const usage = object_at(last->data, "usage");
+  return {.status = std::string(text_at(last->data, "status")),
+          .reason = std::string(text_at(last->data, "reason")),
+          .text = last->text,
+          .usage = usage == nullptr ? json::object() : *usage};
 }
 
 json::object RunState::snapshot() {

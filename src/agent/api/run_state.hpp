@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +25,7 @@ class RunState {
     std::optional<json::object> state = {};  // that it goes on with
     std::uint64_t version = 0;               // of what the store has
   };
-  /// Throws Error -32602, if the state is broken.
+  /// Throws Error -32602, if the state is broken or the input empty.
   RunState(std::shared_ptr<AgentState> agent, Begin begin);
   ~RunState();
   RunState(const RunState&) = delete;
@@ -69,8 +68,6 @@ class RunState {
     return future.get();
   }
   void require_other_thread() const;
-  std::optional<AgentEvent> noted(std::optional<AgentEvent> event);
-  void note(const AgentEvent& last);
 
   class Keeper;
 
@@ -79,8 +76,6 @@ class RunState {
   RunEvents events_;
   std::unique_ptr<Keeper> keeper_;  // null: it is not kept
   std::shared_ptr<AgentRun> run_;   // is touched on the loop alone
-  mutable std::mutex mutex_;
-  std::optional<RunResult> result_;
 };
 
 }  // namespace sluice::detail

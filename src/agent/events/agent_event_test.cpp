@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/events/event_table.hpp"
+#include "agent/events/run_events.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -46,6 +47,16 @@ TEST(AgentEvents, HaveTheMembersThatTheTableNames) {
   EXPECT_EQ(to_json(to_object(output, "r")),
             R"({"type":"sluice:tool.output.delta","sequence_number":0,"run_id":"r","turn":0,)"
             R"("call_id":"c","first":3,"last":5,"dropped":1,"delta":"x"})");
+}
+
+TEST(AgentEvents, TheLastIsKnownOnceItIsTaken) {
+  RunEvents events({});
+  events.push({.type = AgentEventType::run_done, .text = "Bye."});
+  EXPECT_FALSE(events.last());
+  ASSERT_TRUE(events.poll());
+  EXPECT_TRUE(events.is_over());
+  ASSERT_TRUE(events.last());
+  EXPECT_EQ(events.last()->text, "Bye.");
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ AgentEvent RunEvents::take(std::optional<std::string>& room) {
   AgentEvent event = std::move(events_.front());
   events_.pop_front();
   event.sequence_number = next_number_++;
+  if (event.type == AgentEventType::run_done) last_ = event;
   const bool is_call = is_output(event);
   if (!is_call && !is_piece_of_model(event)) return event;
   const auto found = waiting_.find(is_call ? std::string_view(event.call_id) : std::string_view());
@@ -165,6 +166,11 @@ void RunEvents::forget_next() {
 
 void RunEvents::require_nobody_waits() const {
   if (is_awaited_) throw std::logic_error("somebody waits for the run's next event already");
+}
+
+std::optional<AgentEvent> RunEvents::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
 }
 
 bool RunEvents::is_over() const {

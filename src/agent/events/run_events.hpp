@@ -42,6 +42,8 @@ class RunEvents {
   void forget_next();
   /// Whether the last event was taken.
   [[nodiscard]] bool is_over() const;
+  /// run_done, once it was taken.
+  [[nodiscard]] std::optional<AgentEvent> last() const;
 
  private:
   using Events = std::list<AgentEvent>;
@@ -67,7 +69,8 @@ class RunEvents {
   Events events_;
   std::map<std::string, Waiting, std::less<>> waiting_;  // by call; the empty id is the model
   std::uint64_t next_number_ = 0;
-  bool is_ended_ = false;        // run_done was pushed
+  bool is_ended_ = false;  // run_done was pushed
+  std::optional<AgentEvent> last_;
   bool is_awaited_ = false;      // by wait() or on_next()
   std::function<void()> woken_;  // what on_next() was given
 };

@@ -99,7 +99,11 @@ void RunHistory::add_input(std::string_view text) {
 
 void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls) {
   if (text.empty() && calls.empty()) return;
-  push(Kind::answer, "assistant", std::move(text));
+  if (!kinds_.empty() && kinds_.back() == Kind::answer) {
+    if (!text.empty()) messages_.back().content.append(kSeparator).append(text);
+  } else {
+    push(Kind::answer, "assistant", std::move(text));
+  }
   round_.clear();
   for (const ChatToolCall& call : calls) {
     calls_.insert_or_assign(call.id, Call{.tool = call.name});
@@ -153,6 +157,16 @@ void RunHistory::add_output(std::string_view call_id, OutputRange range, std::st
   call.range = {.first = call.has_output ? call.range.first : range.first, .last = range.last};
   call.has_output = true;
   if (!is_open) render(call.message);
+}
+
+void RunHistory::forget_output(std::string_view call_id) {
+  const auto found = calls_.find(call_id);
+  if (found == calls_.end() || !found->second.has_output) return;
+  Call& call = found->second;
+  call.output = {};
+  call.range = {};
+  call.has_output = false;
+  if (call.state == State::placeholder && is_at_tail(call)) render(call.message);
 }
 
 void RunHistory::detach_open_calls() {

@@ -48,7 +48,8 @@ class RunHistory {
   /// A text of the user. Call only if is_answered().
   void add_input(std::string_view text);
   /// What the model has answered. `calls` have ids that were not used before. Call only if
-  /// is_answered(). An answer without text and calls leaves no trace.
+  /// is_answered(). An answer without text and calls leaves no trace. One right behind another goes
+  /// on with it.
   void add_answer(std::string text, std::vector<ChatToolCall> calls = {});
 
   /// The end of a call. Call once for each. `unseen`: what it has written since the last time.
@@ -58,6 +59,8 @@ class RunHistory {
   /// missing at its beginning. Ignored if the call has ended.
   void add_output(std::string_view call_id, OutputRange range, std::string_view text,
                   std::size_t cut = 0);
+  /// What a call has written is not shown any more, as it begins anew. Updates of it remain.
+  void forget_output(std::string_view call_id);
   /// Answers the calls that have no result yet with placeholders.
   void detach_open_calls();
 

@@ -1,12 +1,15 @@
 #include <chrono>
+#include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/history/strict_history_test_support.hpp"
 #include "agent/run/agent_run_test_support.hpp"
 #include "json/json.hpp"
+#include "json/members.hpp"
 
 namespace sluice {
 namespace {
@@ -391,5 +394,77 @@ TEST(AgentRunFaults, TheEndOfTheTimeBreaksAnAnswerOff) {
   bench.loop.advance(2s);
   EXPECT_TRUE(bench.model.asked[1]->is_cancelled) << "an answer goes on though the time is over";
 }
+
+TEST(AgentRunFaults, WhatTheEngineSaysTooLateReachesNoLoop) {
+  RunBench bench;
+  bench.start();
+  const auto sink = bench.model.last().sink;
+  bench.run.reset();
+  bench.loop.run();
+  EXPECT_TRUE(sink->on_delta({.kind = Delta::Kind::text, .text = "late"}));
+  sink->on_complete({});
+  EXPECT_EQ(bench.loop.run(), 0U) << "the loop may have ended";
+}
+
+TEST(AgentRunFaults, ACallThatIsNestedTooDeepIsAnswered) {
+  RunBench bench;
+  bench.start();
+  json::value deep = 1;
+  for (int i = 0; i < 600; ++i) deep = json::array{std::move(deep)};
+  bench.model.call("stream", {{"x", std::move(deep)}});
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  ASSERT_THAT(bench.model.asked, SizeIs(2));
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("no JSON object"));
+  EXPECT_EQ(bench.shown()[1].tool_calls.at(0).name, "stream");
+}
+
+TEST(AgentRunFaults, TokensAreCountedBeyond32Bits) {
+  AgentOptions options;
+  options.budget.tokens = 5'000'000'000;
+  RunBench bench(options);
+  bench.start();
+  for (int i = 0; i < 2; ++i) {
+    bench.model.call("nosuch");
+    bench.model.end(Completion::Reason::tool_calls, 4'000'000'000);
+    bench.loop.run();
+  }
+  bench.model.end();
+  const auto events = bench.take();
+  EXPECT_EQ(text_at(events.back().data, "reason"), "budget: tokens");
+}
+
+TEST(AgentRunFaults, AnInputHasAText) {
+  AgentOptions options;
+  options.guardrails.input = [](const std::string& text) {
+    return std::expected<std::string, Error>(text == "secret" ? "" : text);
+  };
+  RunBench bench(options);
+  bench.start();
+  EXPECT_FALSE(bench.run->inject({.text = ""}));
+  ASSERT_TRUE(bench.run->inject({.text = "secret"}));
+  bench.model.say("Hi.");
+  bench.model.end();
+  EXPECT_EQ(text_at(bench.take().back().data, "status"), "failed");
+  EXPECT_EQ(why_not_strict(bench.shown(), false), "");
+}
+
+TEST(AgentRunFaults, TheLastAnswerGoesOnWithOneThatWasBrokenOff) {
+  AgentOptions options;
+  options.budget.time = 1s;
+  RunBench bench(options);
+  bench.start();
+  bench.model.say("It is");
+  bench.loop.advance(2s);
+  ASSERT_THAT(bench.model.asked, SizeIs(2));
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("answer now"));
+  bench.model.say("four.");
+  bench.model.end();
+  bench.loop.run();
+  const auto& messages = bench.run->history().messages();
+  EXPECT_EQ(messages.back().content, "It is\n\nfour.");
+  EXPECT_EQ(messages.size(), 2U);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -123,6 +123,7 @@ void AgentRun::start(std::string input) {
 
 Result<std::string> AgentRun::inject(RunInput input) {
   if (phase_ != Phase::running) return fail(-32602, "The run takes no more input");
+  if (input.text.empty()) return fail(-32602, "The input has no text");
   if (inputs_.size() >= options_.max_inputs) {
     return fail(kBusy, std::to_string(options_.max_inputs) + " inputs wait already");
   }
@@ -274,6 +275,7 @@ bool AgentRun::deliver_inputs(bool is_asked) {
     }
     if (options_.guardrails.input) {
       auto text = options_.guardrails.input(std::move(each.input.text));
+      if (text && text->empty()) text = fail(-32602, "The input has no text");
       if (!text) {
         inputs_.clear();
         cancel_calls("Cancelled");
@@ -316,10 +318,8 @@ bool AgentRun::is_time_over() const {
 
 std::string_view AgentRun::exhausted_budget(bool is_reaction) const {
   const RunBudget& budget = options_.budget;
-  const std::uint64_t tokens =
-      std::uint64_t{usage_.prompt_tokens} + std::uint64_t{usage_.completion_tokens};
   if (is_time_over()) return "time";
-  if (budget.tokens != 0 && tokens >= budget.tokens) return "tokens";
+  if (budget.tokens != 0 && usage_.prompt + usage_.completion >= budget.tokens) return "tokens";
   if (!is_reaction && turns_ >= budget.turns) return "turns";
   return {};
 }
@@ -327,12 +327,11 @@ std::string_view AgentRun::exhausted_budget(bool is_reaction) const {
 void AgentRun::ask() {
   const bool is_reaction = !std::exchange(has_news_, false);
   deliver_outputs();
-  const std::string_view used_up = exhausted_budget(is_reaction);
-  if (!used_up.empty()) {
+  if (used_up_.empty()) used_up_ = exhausted_budget(is_reaction);
+  if (!used_up_.empty()) {
     phase_ = Phase::closing;
-    write(AgentEventType::run_budget, {}, {{"budget", used_up}});
-    end_reason_ = std::string("budget: ") + std::string(used_up);
-    history_.add_input(kLastAnswer);
+    write(AgentEventType::run_budget, {}, {{"budget", used_up_}});
+    end_reason_ = "budget: " + used_up_;
   }
   ++responses_;
   ++(is_reaction ? reactions_ : turns_);
@@ -341,7 +340,14 @@ void AgentRun::ask() {
     write(AgentEventType::reaction_skipped, {}, {{"reason", "reactions of the run"}});
   }
   GenerationRequest request;
-  request.messages = history_.messages();
+  if (phase_ == Phase::closing) {
+    // It is about this answer alone: a later one may have tools again.
+    RunHistory shown = history_;
+    shown.add_input(kLastAnswer);
+    request.messages = shown.messages();
+  } else {
+    request.messages = history_.messages();
+  }
   request.sampling = options_.sampling;
   request.max_tokens = options_.max_tokens;
   request.stream_calls = true;
@@ -376,14 +382,18 @@ bool AgentRun::on_delta(const Delta& delta) {
     case Delta::Kind::tool_call:
       break;
   }
+  // What cannot be read, such as what is nested too deep, is answered as a call with bad arguments.
+  ChatToolCall call{.id = call_id_of(delta),
+                    .name = delta.call == nullptr ? std::string() : delta.call->name,
+                    .arguments = delta.text};
   const auto parsed = parse_json(delta.text);
-  if (!parsed || !parsed->is_object()) return true;
-  const json::object& object = parsed->get_object();
-  ChatToolCall call{
-      .id = call_id_of(delta), .name = std::string(text_at(object, "name")), .arguments = {}};
-  if (const json::value* const arguments = object.if_contains("arguments")) {
-    call.arguments =
-        arguments->is_string() ? std::string(arguments->get_string()) : to_json(*arguments);
+  if (parsed && parsed->is_object()) {
+    const json::object& object = parsed->get_object();
+    call.name = text_at(object, "name");
+    const json::value* const arguments = object.if_contains("arguments");
+    call.arguments = arguments == nullptr     ? std::string()
+                     : arguments->is_string() ? std::string(arguments->get_string())
+                                              : to_json(*arguments);
   }
   const bool goes_on = answer.writer.call(call);
   answer.calls.push_back(std::move(call));
@@ -410,9 +420,9 @@ void AgentRun::on_complete(const Completion& completion) {
   Completion ended = completion;
   if (answer->is_cut) ended.reason = Completion::Reason::length;
   answer->writer.end(ended);
-  usage_.prompt_tokens += completion.usage.prompt_tokens;
-  usage_.cached_tokens += completion.usage.cached_tokens;
-  usage_.completion_tokens += completion.usage.completion_tokens;
+  usage_.prompt += completion.usage.prompt_tokens;
+  usage_.cached += completion.usage.cached_tokens;
+  usage_.completion += completion.usage.completion_tokens;
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;
@@ -461,17 +471,17 @@ void AgentRun::break_off() {
 
 // --- the end ------------------------------------------------------------------------------------
 
-void AgentRun::finish(std::string_view status, std::string_view reason) {
+void AgentRun::finish(std::string status, std::string reason) {
   if (phase_ == Phase::over || phase_ == Phase::grace) return;
-  end_status_ = status;
-  end_reason_ = reason;
-  if (running_ == 0) return end(end_status_, end_reason_);
+  if (running_ == 0) return end(std::move(status), std::move(reason));
+  end_status_ = std::move(status);
+  end_reason_ = std::move(reason);
   phase_ = Phase::grace;
   grace_until_ = loop_->clock().now() + options_.grace;
   arm();
 }
 
-void AgentRun::end(std::string_view status, std::string_view reason) {
+void AgentRun::end(std::string status, std::string reason) {
   if (phase_ == Phase::over) return;
   cancel_calls("The run is over");
   if (answer_ != nullptr) {
@@ -482,35 +492,32 @@ void AgentRun::end(std::string_view status, std::string_view reason) {
   }
   end_reaction();
   phase_ = Phase::over;
-  for (const auto& [id, call] : calls_) {
-    // A later run may go on with the history.
-    if (call->end) history_.set_result(id, call->end->text, call->unseen_range);
-    call->leave();
-  }
-  calls_.clear();
+  // A later run may go on with the history, but has nothing to do unless it has an input.
+  deliver_ends();
+  has_news_ = false;
   inputs_.clear();
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  end_status_ = status;
+  end_reason_ = reason;
   std::string text = last_text_;
-  std::string final_status(status);
-  std::string why(reason);
   if (options_.guardrails.output) {
     if (auto checked = options_.guardrails.output(std::move(text))) {
       text = *std::move(checked);
     } else {
       text.clear();
-      final_status = "failed";
-      why = checked.error().message;
+      status = "failed";
+      reason = checked.error().message;
     }
   }
   last_event_ = AgentEvent{.type = AgentEventType::run_done,
                            .turn = responses_,
                            .text = std::move(text),
-                           .data = {{"status", final_status},
-                                    {"reason", why},
+                           .data = {{"status", status},
+                                    {"reason", reason},
                                     {"usage",
-                                     {{"input_tokens", usage_.prompt_tokens},
-                                      {"cached_tokens", usage_.cached_tokens},
-                                      {"output_tokens", usage_.completion_tokens},
+                                     {{"input_tokens", usage_.prompt},
+                                      {"cached_tokens", usage_.cached},
+                                      {"output_tokens", usage_.completion},
                                       {"turns", turns_},
                                       {"reactions", reactions_}}}}};
   // Whoever hears of the end may go on with what is kept.
@@ -535,7 +542,8 @@ void AgentRun::expire(TimePoint now) {
                      .text = is_silent ? "The tool failed: it was silent for too long"
                                        : "The tool failed: it took too long"});
   }
-  if (phase_ != Phase::running || !is_time_over() || std::exchange(time_is_up_, true)) return;
+  if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
+  used_up_ = "time";
   // Nothing is waited for any more.
   cancel_calls("The run's time is over");
   break_off();
@@ -561,7 +569,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
     if (answer_ != nullptr && !can_interrupt) continue;
     if (const auto look = call->trigger.next_look()) note(*look);
   }
-  if (options_.budget.time > Duration::zero() && phase_ == Phase::running && !time_is_up_) {
+  if (options_.budget.time > Duration::zero() && phase_ == Phase::running && used_up_.empty()) {
     note(began_at_ + options_.budget.time);
   }
   return next;

@@ -54,7 +54,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// no use.
   Result<void> restore(const json::object& state);
   /// Goes on with what was restored. Calls that had begun go on if they are tasks, are made again
-  /// if they only read, and have an unknown end otherwise. An input has budgets of its own.
+  /// if they only read, and have an unknown end otherwise. An input has budgets of its own. Without
+  /// one, a run that was over ends as it had ended.
   void resume(std::optional<std::string> input);
   /// All that is needed to go on later. The output of running tools is not part of it.
   [[nodiscard]] json::object state() const;
@@ -86,6 +87,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   struct Waiting {
     std::string id;
     RunInput input;
+  };
+  /// Tokens of all answers.
+  struct TokenSum {
+    std::uint64_t prompt = 0;
+    std::uint64_t cached = 0;
+    std::uint64_t completion = 0;
   };
 
   // RunningCall::Owner
@@ -145,12 +152,17 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
                                                 const json::object& arguments) const;
   void start_waiting();
   void start_call(RunningCall& call);
-  void ask_for_approval(const RunningCall& call, std::string_view why);
+  /// What the guardrails make of the arguments of a call.
+  Result<json::object> checked_arguments(const AgentTool& tool, json::object arguments) const;
+  /// The call waits for approval, if it needs that, or for its turn.
+  void await_approval(RunningCall& call);
+  /// The same for a call that was kept, by the rules of this agent.
+  void admit_again(RunningCall& call);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);
 
-  void finish(std::string_view status, std::string_view reason);
-  void end(std::string_view status, std::string_view reason);
+  void finish(std::string status, std::string reason);
+  void end(std::string status, std::string reason);
   /// The last event, if the run has ended and is kept.
   void write_last();
   void write(AgentEventType type, std::string call_id, json::object data = {});
@@ -174,9 +186,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::deque<Waiting> inputs_;
   bool has_news_ = false;   // something that the model has not answered
   std::string last_text_;   // of the last answer that had one
-  std::string end_status_;  // while in grace
+  std::string used_up_;     // the budget that is, so that there is one more answer
+  std::string end_status_;  // while in grace, and once it is over
   std::string end_reason_;
-  Usage usage_;
+  TokenSum usage_;
   std::uint32_t turns_ = 0;
   std::uint32_t reactions_ = 0;
   std::uint32_t responses_ = 0;
@@ -184,7 +197,6 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::uint64_t last_call_ = 0;
   TimePoint began_at_{};
   std::optional<TimePoint> grace_until_;
-  bool time_is_up_ = false;  // and what ran was ended
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length
   StateKeeper* keeper_ = nullptr;

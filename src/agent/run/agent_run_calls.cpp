@@ -30,12 +30,12 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   if (!parsed || !parsed->is_object()) {
     return answer_call(asked.id, "The call was not made: its arguments are no JSON object");
   }
-  json::object arguments = parsed->get_object();
+  const json::object& given = parsed->get_object();
   if (options_.offers_call_tools && asked.name == "tool_status") {
-    return answer_call(asked.id, status_of(text_at(arguments, "call_id")));
+    return answer_call(asked.id, status_of(text_at(given, "call_id")));
   }
   if (options_.offers_call_tools && asked.name == "tool_cancel") {
-    const std::string id(text_at(arguments, "call_id"));
+    const std::string id(text_at(given, "call_id"));
     const Result<void> cancelled = cancel_call(id);
     return answer_call(asked.id, cancelled ? id + " is cancelled" : cancelled.error().message);
   }
@@ -44,32 +44,36 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   if (tool == tools.end()) {
     return answer_call(asked.id, "The call was not made: there is no tool " + asked.name);
   }
-  if (options_.guardrails.arguments) {
-    auto checked = options_.guardrails.arguments(*tool, std::move(arguments));
-    if (!checked) {
-      return answer_call(asked.id, "The call was not made: " + checked.error().message);
-    }
-    arguments = *std::move(checked);
+  auto arguments = checked_arguments(*tool, given);
+  if (!arguments) {
+    return answer_call(asked.id, "The call was not made: " + arguments.error().message);
   }
-  if (const RunningCall* const same = duplicate_of(asked.name, arguments)) {
+  if (const RunningCall* const same = duplicate_of(asked.name, *arguments)) {
     return answer_call(asked.id, "The call was not made: the same call is running as " +
                                      same->asked.id + "; its result will follow");
   }
   const auto own = options_.policies.find(asked.name);
   auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), asked, *tool, arguments,
+      static_cast<RunningCall::Owner&>(*this), asked, *tool, *std::move(arguments),
       own != options_.policies.end() ? own->second : options_.policy);
   calls_.emplace(asked.id, call);
-  const std::string why = options_.approval ? options_.approval(*tool, arguments) : std::string();
-  if (why.empty()) {
-    order_.push_back(asked.id);
-    return;
-  }
-  call->state = RunningCall::State::unapproved;
-  ask_for_approval(*call, why);
+  await_approval(*call);
 }
 
-void AgentRun::ask_for_approval(const RunningCall& call, std::string_view why) {
+Result<json::object> AgentRun::checked_arguments(const AgentTool& tool,
+                                                 json::object arguments) const {
+  if (!options_.guardrails.arguments) return arguments;
+  return options_.guardrails.arguments(tool, std::move(arguments));
+}
+
+void AgentRun::await_approval(RunningCall& call) {
+  const std::string why =
+      options_.approval ? options_.approval(*call.tool, call.arguments) : std::string();
+  if (why.empty()) {
+    order_.push_back(call.asked.id);
+    return;
+  }
+  call.state = RunningCall::State::unapproved;
   write(AgentEventType::approval_required, call.asked.id,
         {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
 }

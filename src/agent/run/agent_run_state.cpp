@@ -16,6 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kEnds = {"completed", "failed", "cancelled", "rejected",
                                                    "unknown"};
 constexpr std::array<std::string_view, 4> kWhens = {"asap", "when_idle", "silent", "interrupt"};
+constexpr std::array<std::string_view, 4> kStatuses = {"completed", "incomplete", "cancelled",
+                                                       "failed"};
 constexpr std::size_t kVersion = 1;
 
 /// In place of a tool that there is not any more.
@@ -40,8 +42,10 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 json::object AgentRun::state() const {
   json::array calls;
   for (const auto& [id, call] : calls_) {
-    json::object one{
-        {"id", id}, {"tool", call->asked.name}, {"arguments", to_json(call->arguments)}};
+    const std::string arguments = to_json(call->arguments);
+    json::object one{{"id", id}, {"tool", call->asked.name}, {"arguments", arguments}};
+    // What the guardrails have changed.
+    if (call->asked.arguments != arguments) one["asked"] = call->asked.arguments;
     const bool is_begun = call->state == RunningCall::State::running || call->is_marked;
     if (call->end) {
       one["state"] = "ended";
@@ -63,24 +67,26 @@ json::object AgentRun::state() const {
   }
   json::array ids;
   for (const std::string& id : ids_) ids.emplace_back(id);
-  return {{"version", kVersion},
-          {"agent", options_.name},
-          {"is_over", phase_ == Phase::over},
-          {"history", history_.state()},
-          {"calls", std::move(calls)},
-          {"inputs", std::move(inputs)},
-          {"call_ids", std::move(ids)},
-          // An answer that is being given is asked for again.
-          {"has_news", has_news_ || answer_ != nullptr},
-          {"last_text", last_text_},
-          {"turns", turns_},
-          {"reactions", reactions_},
-          {"last_call", last_call_},
-          {"last_input", last_input_},
-          {"usage",
-           {{"prompt", usage_.prompt_tokens},
-            {"cached", usage_.cached_tokens},
-            {"completion", usage_.completion_tokens}}}};
+  return {
+      {"version", kVersion},
+      {"agent", options_.name},
+      {"is_over", phase_ == Phase::over},
+      {"budget", used_up_},
+      {"status", end_status_},
+      {"reason", end_reason_},
+      {"history", history_.state()},
+      {"calls", std::move(calls)},
+      {"inputs", std::move(inputs)},
+      {"call_ids", std::move(ids)},
+      // An answer that is being given is asked for again.
+      {"has_news", has_news_ || answer_ != nullptr},
+      {"last_text", last_text_},
+      {"turns", turns_},
+      {"reactions", reactions_},
+      {"last_call", last_call_},
+      {"last_input", last_input_},
+      {"usage",
+       {{"prompt", usage_.prompt}, {"cached", usage_.cached}, {"completion", usage_.completion}}}};
 }
 
 void AgentRun::keep_with(StateKeeper& keeper) {
@@ -112,6 +118,9 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
     keeper_ = nullptr;
     const std::string why = "The run's state cannot be kept: " + kept.error().message;
     if (phase_ != Phase::over) {
+      for (const auto& [id, call] : calls_) {
+        if (call->running != nullptr) call->running->leave_task();
+      }
       cancel_calls("The run cannot go on");
       return end("failed", why);
     }
@@ -162,9 +171,14 @@ Result<void> AgentRun::restore(const json::object& state) {
   }
   const json::object* const usage = object_at(state, "usage");
   if (usage != nullptr) {
-    usage_.prompt_tokens = count_in(*usage, "prompt");
-    usage_.cached_tokens = count_in(*usage, "cached");
-    usage_.completion_tokens = count_in(*usage, "completion");
+    usage_ = {.prompt = number_in_state(*usage, "prompt"),
+              .cached = number_in_state(*usage, "cached"),
+              .completion = number_in_state(*usage, "completion")};
+  }
+  used_up_ = text_at(state, "budget");
+  if (flag_in_state(state, "is_over")) {
+    end_status_ = kStatuses.at(enumerator_in(kStatuses, text_at(state, "status")).value_or(0));
+    end_reason_ = text_at(state, "reason");
   }
   has_news_ = flag_in_state(state, "has_news");
   last_text_ = text_at(state, "last_text");
@@ -177,12 +191,14 @@ Result<void> AgentRun::restore(const json::object& state) {
 
 Result<void> AgentRun::restore_call(const json::object& kept) {
   const std::string id(text_at(kept, "id"));
-  ChatToolCall asked{.id = id,
-                     .name = std::string(text_at(kept, "tool")),
-                     .arguments = std::string(text_at(kept, "arguments"))};
+  const std::string_view arguments = text_at(kept, "arguments");
+  ChatToolCall asked{
+      .id = id,
+      .name = std::string(text_at(kept, "tool")),
+      .arguments = std::string(kept.contains("asked") ? text_at(kept, "asked") : arguments)};
   const auto& tools = tools_->tools();
   const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
-  const auto parsed = parse_json(asked.arguments.empty() ? "{}" : asked.arguments);
+  const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
   const auto own = options_.policies.find(asked.name);
   const bool is_gone = tool == tools.end();
@@ -207,28 +223,43 @@ Result<void> AgentRun::restore_call(const json::object& kept) {
   } else if (is_gone) {
     ends(state == "begun" ? ToolEnd::Status::unknown : ToolEnd::Status::failed,
          "The call was not made: there is no such tool any more");
-  } else if (state == "unapproved") {
-    call->state = RunningCall::State::unapproved;
   } else if (state == "begun" && call->task.empty() && !tool->is_read_only) {
     ends(ToolEnd::Status::unknown,
          "It is not known whether the call was carried out: the agent stopped while it ran");
-  } else {
-    order_.push_back(id);
+  } else if (call->task.empty()) {
+    history_.forget_output(id);
   }
   return {};
 }
 
+void AgentRun::admit_again(RunningCall& call) {
+  if (!call.task.empty()) {
+    order_.push_back(call.asked.id);
+    return;
+  }
+  // It is not made yet, or is made again.
+  const auto parsed = parse_json(call.asked.arguments.empty() ? "{}" : call.asked.arguments);
+  auto arguments = checked_arguments(
+      *call.tool, parsed && parsed->is_object() ? parsed->get_object() : call.arguments);
+  if (!arguments) {
+    return end_call(call, {.status = ToolEnd::Status::failed,
+                           .text = "The call was not made: " + arguments.error().message});
+  }
+  call.arguments = *std::move(arguments);
+  await_approval(call);
+}
+
 void AgentRun::resume(std::optional<std::string> input) {
   begin();
+  if (!input && !end_status_.empty()) return end(end_status_, end_reason_);
   for (const auto& [id, call] : calls_) {
-    if (call->state != RunningCall::State::unapproved) continue;
-    const std::string why =
-        options_.approval ? options_.approval(*call->tool, call->arguments) : std::string();
-    ask_for_approval(*call, why);
+    if (call->state != RunningCall::State::ended) admit_again(*call);
   }
   if (input) {
     turns_ = 0;
     reactions_ = 0;
+    usage_ = {};
+    used_up_.clear();
     inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = *std::move(input)}});
   }
   keep();

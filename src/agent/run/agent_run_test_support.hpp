@@ -110,6 +110,7 @@ class FakeTools final : public ToolHost {
     std::shared_ptr<ToolCallSink> sink;
     bool is_dropped = false;
     bool is_paused = false;
+    bool is_left = false;  // as a task
   };
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
@@ -144,6 +145,7 @@ class FakeTools final : public ToolHost {
     explicit Handle(std::shared_ptr<Running> running) : running_(std::move(running)) {}
     ~Handle() override { running_->is_dropped = true; }
     void pause(bool is_paused) override { running_->is_paused = is_paused; }
+    void leave_task() override { running_->is_left = true; }
 
    private:
     std::shared_ptr<Running> running_;

@@ -10,6 +10,7 @@ class Answer::Sink final : public GenerationSink, public std::enable_shared_from
 
   bool on_delta(Delta delta) override {
     const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return true;
     waiting_.push_back(std::move(delta));
     post();
     is_stopped_ = is_full_ || waiting_.size() >= kMaxWaiting;
@@ -17,12 +18,17 @@ class Answer::Sink final : public GenerationSink, public std::enable_shared_from
   }
   void on_complete(Completion completion) override {
     const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return;
     completion_ = std::move(completion);
     post();
   }
 
-  /// On the loop. Nothing is passed on any more.
-  void leave() { owner_ = nullptr; }
+  /// On the loop, which may end before the engine does. Nothing is passed on any more.
+  void leave() {
+    owner_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
   /// On the loop: the owner has room. Returns whether the engine waits for that.
   bool open() {
     const std::lock_guard lock(mutex_);
@@ -66,7 +72,7 @@ class Answer::Sink final : public GenerationSink, public std::enable_shared_from
   }
 
   Owner* owner_;
-  Executor* loop_;
+  Executor* loop_;  // null once nobody listens
   std::mutex mutex_;
   std::deque<Delta> waiting_;
   std::optional<Completion> completion_;

@@ -58,7 +58,7 @@ class RunningCall final : public ToolCallSink {
 
   const ChatToolCall asked;
   const AgentTool* const tool;
-  const json::object arguments;
+  json::object arguments;  // that the tool gets
   ReactionTrigger trigger;
   State state = State::waiting;
   bool is_marked = false;    // it is to be kept as begun, and then to begin

@@ -10,6 +10,7 @@
 
 #include "agent/store/store_thread.hpp"
 #include "core/error.hpp"
+#include "json/json.hpp"
 #include "sluice/run_store.hpp"
 
 namespace sluice {
@@ -115,7 +116,8 @@ TEST(StoreThreadTest, SavesWhatWaitsBeforeItEnds) {
   std::uint64_t version = 0;
   {
     StoreThread thread(store);
-    thread.save("one", "{}", 4, [&](const Result<std::uint64_t>& saved) { version = *saved; });
+    thread.save("one", json::object(), 4,
+                [&](const Result<std::uint64_t>& saved) { version = *saved; });
     store->open.set_value();
   }
   EXPECT_THAT(store->saved, ElementsAre("one"));
@@ -128,7 +130,7 @@ TEST(StoreThreadTest, AStoreThatThrowsIsAnError) {
     store->open.set_value();
     std::promise<Result<std::uint64_t>> outcome;
     StoreThread thread(store);
-    thread.save(run, "{}", 0,
+    thread.save(run, json::object(), 0,
                 [&](const Result<std::uint64_t>& saved) { outcome.set_value(saved); });
     EXPECT_FALSE(outcome.get_future().get());
   }

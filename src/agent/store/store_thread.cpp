@@ -17,7 +17,7 @@ StoreThread::~StoreThread() {
   thread_.join();
 }
 
-void StoreThread::save(std::string run_id, std::string state, std::uint64_t version, Done done) {
+void StoreThread::save(std::string run_id, json::object state, std::uint64_t version, Done done) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back({std::move(run_id), std::move(state), version, std::move(done)});
@@ -40,7 +40,7 @@ void StoreThread::work() {
 
 Result<std::uint64_t> StoreThread::save_now(const Job& job) {
   try {
-    return store_->save(job.run_id, job.state, job.version);
+    return store_->save(job.run_id, to_json(job.state), job.version);
   } catch (const Error& error) {
     return std::unexpected(error);
   } catch (const std::exception& exception) {

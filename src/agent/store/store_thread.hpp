@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "json/json.hpp"
 #include "sluice/run_store.hpp"
 
 namespace sluice {
@@ -26,12 +27,12 @@ class StoreThread {
   [[nodiscard]] RunStore& store() const { return *store_; }
   /// `done` is called on the thread, with the new version.
   using Done = std::function<void(const Result<std::uint64_t>&)>;
-  void save(std::string run_id, std::string state, std::uint64_t version, Done done);
+  void save(std::string run_id, json::object state, std::uint64_t version, Done done);
 
  private:
   struct Job {
     std::string run_id;
-    std::string state;
+    json::object state;
     std::uint64_t version;
     Done done;
   };

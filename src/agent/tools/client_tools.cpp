@@ -91,6 +91,7 @@ class ClientTools::Call final : public ToolCall {
     is_paused_ = is_paused;
     if (!is_paused) later();
   }
+  void leave_task() override { task_.clear(); }
 
   void begin(PendingCall<ToolReply> call) { read_from(std::move(call)); }
   /// The answer may be a task.
@@ -245,7 +246,7 @@ class ClientTools::Call final : public ToolCall {
   // Of the request that is read:
   std::function<void(std::move_only_function<void(std::optional<CallEvent>)>)> next_;
   std::function<void(std::move_only_function<void(Answer)>)> last_;
-  std::string task_;          // that it waits for; empty: none
+  std::string task_;          // that ends with the call; empty: none
   bool may_be_task_ = false;  // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // log messages, since the last output

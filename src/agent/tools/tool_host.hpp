@@ -49,6 +49,9 @@ class ToolCall {
   virtual ~ToolCall() = default;
   /// Whether to stop reading what the tool writes, so that it is held up.
   virtual void pause(bool /*is_paused*/) {}
+  /// The task that the call has become, if it has, is somebody else's from now on: destroying the
+  /// call does not cancel it.
+  virtual void leave_task() {}
 };
 
 /// Where an agent's tools are. Belongs to the loop of its runs.
