@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <gmock/gmock.h>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "scripted_model.hpp"
+#include "sluice/serve.hpp"
 #include "sluice/server.hpp"
 
 namespace sluice {
@@ -167,6 +170,35 @@ TEST_F(AgentApiTest, LogMessagesOfACallAreItsOutput) {
   EXPECT_EQ(text_of(all_events(run), Type::tool_output_delta), "this");
 }
 
+TEST_F(AgentApiTest, LogMessagesMayBeOfAnotherCallOverTheSameConnection) {
+  // Over a socket and in this revision they do not say which call they belong to.
+  std::string folder = ::testing::TempDir() + "sluice-agent-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string socket = folder + "/socket";
+  auto serving = start(tools(gates), unix_socket{socket});
+  ASSERT_TRUE(serving) << serving.error().message;
+  Client client = connect("unix:" + socket, {.revision = "2025-06-18"});
+  const auto agent_of = [&](const ScriptedModel& model) {
+    return Agent(model.model(), {.servers = {{.label = "tools", .client = client}}});
+  };
+  const ScriptedModel waits({calls("hang")});
+  auto run = agent_of(waits).run("Go");
+  while (gates.begun == 0) std::this_thread::yield();
+  EXPECT_EQ(client.call("log").result().text(), "logged");
+  const ScriptedModel logs({calls("log"), says("Done.")});
+  auto other = agent_of(logs).run("Go");
+  EXPECT_EQ(text_of(all_events(other), Type::tool_output_delta), "");
+  run.cancel();
+  EXPECT_EQ(text_of(all_events(run), Type::tool_output_delta), "");
+  gates.ended.get_future().wait();
+
+  const ScriptedModel alone({calls("log"), says("Done.")});
+  auto last = agent_of(alone).run("Go");
+  EXPECT_EQ(text_of(all_events(last), Type::tool_output_delta), "this");
+  serving->stop();
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(AgentApiTest, AStepTakesOneEventAtMost) {
   const ScriptedModel model({calls("two_steps"), says("Done.")});
   auto run = agent(model).run("Go");
@@ -198,6 +230,41 @@ TEST_F(AgentApiTest, AProgramWithALoopIsTold) {
   bool is_told = false;
   run.on_next([&] { is_told = true; });
   EXPECT_TRUE(is_told) << "there are no further events";
+}
+
+TEST_F(AgentApiTest, WhoIsToldMayFailOrEndTheRun) {
+  const auto waiting = [&] {
+    const ScriptedModel model({calls("hang")});
+    std::optional<sluice::Run> run(agent(model).run("Go"));
+    wait_for(*run, Type::tool_output_started);
+    while (run->poll()) {
+    }
+    return run;
+  };
+  auto fails = waiting();
+  std::promise<void> told;
+  fails->on_next([&] {
+    told.set_value();
+    throw std::runtime_error("secret");
+  });
+  fails->inject("Hello");
+  told.get_future().wait();
+  fails->cancel();
+  EXPECT_EQ(fails->result().status, "cancelled");
+  gates.ended.get_future().wait();
+
+  gates.ended = {};
+  auto cancels = waiting();
+  cancels->on_next([&] { cancels->cancel(); });
+  cancels->inject("Hello");
+  gates.ended.get_future().wait();
+  EXPECT_EQ(cancels->result().status, "cancelled");
+
+  gates.ended = {};
+  auto ends = waiting();
+  ends->on_next([&] { ends.reset(); });
+  ends->inject("Hello");
+  gates.ended.get_future().wait();
 }
 
 TEST_F(AgentApiTest, OnlyOneMayWait) {
@@ -320,6 +387,8 @@ TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
     return std::string();
   };
   EXPECT_THAT(why({.policy = {.when = When::every_n, .every = 0}}), HasSubstr("every=0"));
+  EXPECT_THAT(why({.max_running = 0}), HasSubstr("max_running"));
+  EXPECT_THAT(why({.max_running_of_server = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.policies = {{"nothing", {}}}}), HasSubstr("no tool nothing"));
   EXPECT_THAT(why({.policies = {{"count", {.when = When::match, .pattern = "("}}}}),
               HasSubstr("policy of count"));
@@ -464,6 +533,30 @@ TEST_F(AgentApiTest, AHandlerOfAServerRunsAnAgent) {
     co_return seen + "| " + run.result().text;
   });
   EXPECT_EQ(connect(server).call("ask").result().text(), "1 2 | It is 2.");
+}
+
+TEST_F(AgentApiTest, AHandlerThatIsRefusedDisturbsNobodyWhoWaits) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  std::promise<void> told;
+  run.on_next([&] { told.set_value(); });
+  Server server("outer", "1");
+  server.tool("wait", "Waits for an event", [&](Nothing, Call& call) -> Task<std::string> {
+    try {
+      (void)co_await run.next(call);
+    } catch (const std::logic_error&) {
+      co_return "refused";
+    }
+    co_return "waited";
+  });
+  EXPECT_EQ(connect(server).call("wait").result().text(), "refused");
+  gates.opened.set_value();
+  told.get_future().wait();
+  EXPECT_EQ(run.poll()->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
 }
 
 TEST_F(AgentApiTest, AHandlerThatIsGoneWaitsForNoEvent) {

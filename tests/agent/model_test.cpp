@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "scripted_model.hpp"
 #include "sluice/agent.hpp"
+#include "sluice/server.hpp"
 
 namespace sluice {
 namespace {
@@ -124,6 +126,55 @@ TEST(CustomModelTest, FurtherRequestsWaitForTheirTurn) {
   for (int i = 1; i + 1 < kRuns; ++i)
     EXPECT_EQ(runs[static_cast<std::size_t>(i)].result().text, "done");
   EXPECT_EQ(most, 64);
+}
+
+struct Unit {};
+
+TEST(CustomModelTest, ItsFunctionMayEndIt) {
+  Server server("keeps", "1");
+  const Client keeps = connect(server);  // the loop of all clients, whatever ends
+  std::optional<sluice::Run> run;
+  std::promise<void> begun;
+  std::promise<void> ended;
+  {
+    const Agent agent(custom_model("ends itself", [&](const ModelRequest&, ModelAnswer& answer) {
+      begun.get_future().wait();
+      run.reset();
+      EXPECT_TRUE(answer.stop().stop_requested());
+      ended.set_value();
+    }));
+    run.emplace(agent.run("Go"));
+  }
+  begun.set_value();
+  ended.get_future().wait();
+}
+
+TEST(CustomModelTest, MayEndInACallbackOfAClientThatItWaitsFor) {
+  Server server("tools", "1");
+  std::promise<void> asked;
+  std::promise<void> opened;
+  const std::shared_future<void> open = opened.get_future().share();
+  server.tool("wait", "Waits", [&](Unit, Call& call) -> Task<std::string> {
+    asked.set_value();
+    co_await call.in_background([open] { open.wait(); });
+    co_return "waited";
+  });
+  server.tool("answer", "Answers", [](Unit, Call&) { return std::string("at once"); });
+  Client client = connect(server);
+  std::promise<std::string> waited;
+  std::optional<Agent> agent(custom_model("waits", [&](const ModelRequest&, ModelAnswer&) {
+    waited.set_value(client.call("wait").result().text());
+  }));
+  {
+    auto run = agent->run("Go");
+    asked.get_future().wait();
+  }
+  auto call = client.call("answer");
+  call.on_answer([&](const auto&) {
+    agent.reset();
+    opened.set_value();
+  });
+  EXPECT_EQ(waited.get_future().get(), "waited");
 }
 
 TEST(RemoteModelTest, NeedsAUrl) {
