@@ -1,5 +1,6 @@
 #include "sluice/model.hpp"
 
+#include <arpa/inet.h>
 #include <atomic>
 #include <future>
 #include <gmock/gmock.h>
@@ -8,7 +9,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "scripted_model.hpp"
@@ -189,13 +192,41 @@ TEST(RemoteModelTest, NeedsAUrl) {
   }
 }
 
-TEST(RemoteModelTest, WhoCannotBeReachedIsAnError) {
+int code_of(const std::string& url) {
   try {
-    remote_model({.url = "http://127.0.0.1:1/v1"});
-    FAIL();
+    remote_model({.url = url});
   } catch (const Error& error) {
-    EXPECT_EQ(error.code, 502);
+    return error.code;
   }
+  return 0;
+}
+
+TEST(RemoteModelTest, WhoCannotBeReachedIsAnError) {
+  EXPECT_EQ(code_of("http://127.0.0.1:1/v1"), 502);
+}
+
+TEST(RemoteModelTest, WhoRedirectsIsAnError) {
+  const int listens = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  ASSERT_EQ(::bind(listens, address, size), 0);
+  ASSERT_EQ(::listen(listens, 1), 0);
+  ASSERT_EQ(::getsockname(listens, address, &size), 0);
+  std::thread server([listens] {
+    const int peer = ::accept(listens, nullptr, nullptr);
+    std::string request(4096, '\0');
+    EXPECT_GT(::read(peer, request.data(), request.size()), 0);
+    const std::string reply =
+        "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n";
+    EXPECT_EQ(::write(peer, reply.data(), reply.size()), static_cast<ssize_t>(reply.size()));
+    ::close(peer);
+  });
+  EXPECT_EQ(code_of("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/v1"), 502);
+  server.join();
+  ::close(listens);
 }
 
 }  // namespace
