@@ -58,7 +58,7 @@ struct RunStep {
 
 /// A run of an agent. Destroying it cancels it, with its calls and the model's answer. Thread-safe,
 /// but only one thread or coroutine at a time may take events: another one gets std::logic_error.
-/// Must not be destroyed within a callback of a client.
+/// Must not be destroyed within a callback of a client, but for the function of on_next().
 ///
 /// Events that nobody takes hold up what makes them, as AgentOptions::events says.
 class [[nodiscard]] Run {
@@ -80,7 +80,9 @@ class [[nodiscard]] Run {
   /// Waits for the next event until the deadline, and takes at most one.
   RunStep step(std::chrono::steady_clock::time_point deadline);
   /// The same for a program with a loop of its own: `told` is called once, when next() would return
-  /// at once: in this call, or later on the thread of all clients, which it must not hold up.
+  /// at once: in this call, or later on the thread of all clients, which it must not hold up. There
+  /// it may take what poll() has, cancel the run and destroy it; what waits for the run throws
+  /// std::logic_error. What it throws is logged.
   void on_next(std::function<void()> told);
   /// next() for a coroutine of a handler or a middleware. The run must outlive the wait.
   Task<std::optional<AgentEvent>> next(RequestLoop& loop);
@@ -98,9 +100,9 @@ class [[nodiscard]] Run {
   /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
   void cancel_call(std::string_view call_id);
   /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
-  /// there are none, the run is over.
+  /// there are none, the run is over. Within a callback of a client, soon.
   void cancel_turn();
-  /// Ends the run.
+  /// Ends the run. Within a callback of a client, soon.
   void cancel();
   /// Lets a call go on that waits for approval. Throws Error -32602 if none of this id does.
   void approve(std::string_view call_id);
@@ -116,7 +118,8 @@ class [[nodiscard]] Run {
 class Agent {
  public:
   /// Asks the servers for their tools. Throws Error: what Client::tools() throws, with the server's
-  /// label; -32602 if a policy makes no sense or names a tool that there is not.
+  /// label; -32602 if a policy makes no sense or names a tool that there is not, or no call may
+  /// run.
   explicit Agent(Model model, AgentOptions options = {});
 
   /// The tools, as the model knows them.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -136,7 +137,7 @@ struct AgentEvent {
   json::object data = {};  // the other members
 
   /// About what it takes in memory, in bytes.
-  [[nodiscard]] std::size_t memory() const { return sizeof(*this) + text.size(); }
+  [[nodiscard]] std::size_t memory() const;
 };
 
 /// The event as it is sent and recorded: a JSON object with `type`, `sequence_number`, `run_id`,

@@ -103,7 +103,9 @@ struct RunEventsOptions {
   /// How much of one call may wait: bytes of its output, and chunks.
   std::size_t max_call_bytes = std::size_t{1} << 20U;
   std::size_t max_call_events = 1000;
-  /// How many pieces of a model's text may wait before the model is held up.
+  /// How many pieces of a model's text may wait before the model is held up. It is held up, and no
+  /// further call begins, also if all events that are not of running calls, such as results, have
+  /// as many bytes as those of one call may have.
   std::size_t max_model_events = 1000;
 };
 
@@ -126,10 +128,10 @@ struct AgentOptions {
   Guardrails guardrails = {};
 
   RunBudget budget = {};
-  std::size_t max_running = 8;  // calls at a time; further ones wait
-  std::size_t max_running_of_server = 8;
-  std::size_t max_calls_of_answer = 32;  // further ones fail
-  std::size_t max_inputs = 100;          // that wait to be delivered
+  std::size_t max_running = 8;            // calls at a time, 1 or more; further ones wait
+  std::size_t max_running_of_server = 8;  // 1 or more
+  std::size_t max_calls_of_answer = 32;   // further ones fail
+  std::size_t max_inputs = 100;           // that wait to be delivered
   /// Of a call, without output; 0: none.
   std::chrono::nanoseconds idle_timeout = std::chrono::minutes(5);
   std::chrono::nanoseconds call_timeout = {};  // of a call, in total; 0: none

@@ -55,7 +55,8 @@ struct RemoteModelOptions {
 /// with kBusy, and so does one whose server is silent for 5 minutes. An answer that the server did
 /// not begin is asked for again, at most twice.
 /// Throws Error: 400 if the URL is none, or there is no such model; 401 and 403 if the key is not
-/// taken; 502 and 504 if the server cannot be reached or speaks something else.
+/// taken; 502 and 504 if the server cannot be reached, redirects or speaks something else; another
+/// status from 400 on if the server says so.
 Model remote_model(const RemoteModelOptions& options);
 
 /// What a model is asked.
@@ -99,8 +100,11 @@ class ModelAnswer {
 using ModelFunction = std::function<void(const ModelRequest& request, ModelAnswer& answer)>;
 
 /// A model of the program itself: its own inference, or a script for a test. Gives at most 64
-/// answers at a time. At most 10,000 requests wait; more fail with kBusy. The end of the last
-/// handle waits for answers that are being given, whose stop() asks for a stop then.
+/// answers at a time. At most 10,000 requests wait; more fail with kBusy. A function that waits for
+/// an answer of its own model holds up one of the 64, so that 64 of them wait for ever: give the
+/// agents within it another model. The end of the last handle waits for answers that are being
+/// given, whose stop() asks for a stop then. It waits for no answer that ends the handle itself,
+/// and not within callbacks of clients, where the model ends later.
 Model custom_model(std::string name, ModelFunction answer);
 
 }  // namespace sluice

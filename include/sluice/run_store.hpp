@@ -37,7 +37,8 @@ class RunStore {
 };
 
 /// Keeps runs in a SQLite database, which is made if it does not exist, with mode 0600. Several
-/// processes may use it. Throws Error 500.
+/// processes may use it. Nothing is kept any more once the file is moved or deleted. Throws Error
+/// 500, also for ":memory:", which would keep nothing.
 std::shared_ptr<RunStore> sqlite_run_store(const std::string& path);
 
 }  // namespace sluice

@@ -143,16 +143,19 @@ class FunctionAnswers final : public std::enable_shared_from_this<FunctionAnswer
     answer->complete({});
   }
 
-  /// Ends all and waits for their threads.
+  /// Ends all and waits for their threads, but for the calling one: an answer may end the engine.
   void close() {
     std::unique_lock lock(mutex_);
     is_closed_ = true;
-    for (const auto& answer : given_) answer->cancel();
+    for (const Given& each : given_) each.answer->cancel();
     const std::deque<Asked> waiting = std::exchange(waiting_, {});
     lock.unlock();
     for (const Asked& each : waiting) cancel_unasked(*each.answer);
     lock.lock();
-    ended_.wait(lock, [this] { return given_.empty(); });
+    const auto is_own = [own = std::this_thread::get_id()](const Given& each) {
+      return each.thread == own;
+    };
+    ended_.wait(lock, [&] { return std::ranges::all_of(given_, is_own); });
   }
 
   [[nodiscard]] EngineStats stats() const {
@@ -168,6 +171,10 @@ class FunctionAnswers final : public std::enable_shared_from_this<FunctionAnswer
     std::shared_ptr<FunctionAnswer> answer;
     ModelRequest request;
   };
+  struct Given {
+    std::shared_ptr<FunctionAnswer> answer;
+    std::thread::id thread;
+  };
 
   static void cancel_unasked(FunctionAnswer& answer) {
     answer.cancel();
@@ -180,7 +187,7 @@ class FunctionAnswers final : public std::enable_shared_from_this<FunctionAnswer
     while (!waiting_.empty()) {
       const Asked next = std::move(waiting_.front());
       waiting_.pop_front();
-      const auto place = given_.insert(given_.end(), next.answer);
+      const auto place = given_.insert(given_.end(), {next.answer, std::this_thread::get_id()});
       lock.unlock();
       std::optional<Error> error = failure_of(next);
       const Usage usage = next.answer->complete(std::move(error));
@@ -189,7 +196,7 @@ class FunctionAnswers final : public std::enable_shared_from_this<FunctionAnswer
       stats_.completion_tokens += usage.completion_tokens;
       if (next.answer->is_cancelled()) ++stats_.cancelled;
       given_.erase(place);
-      if (given_.empty()) ended_.notify_all();
+      ended_.notify_all();
     }
     --threads_;
   }
@@ -210,7 +217,7 @@ class FunctionAnswers final : public std::enable_shared_from_this<FunctionAnswer
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::deque<Asked> waiting_;
-  std::list<std::shared_ptr<FunctionAnswer>> given_;  // each on a thread
+  std::list<Given> given_;
   std::size_t threads_ = 0;
   EngineStats stats_;
   bool is_closed_ = false;

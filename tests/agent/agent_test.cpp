@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <gmock/gmock.h>
@@ -13,8 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "agent_test_support.hpp"
 #include "memory_store.hpp"
 #include "scripted_model.hpp"
+#include "sluice/serve.hpp"
 #include "sluice/server.hpp"
 
 namespace sluice {
@@ -25,88 +29,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Type = AgentEventType;
 using When = ReactionPolicy::When;
-
-struct Count {
-  int to;
-};
-struct Nothing {};
-
-/// What the tools of a test wait for and tell.
-struct Gates {
-  std::promise<void> opened;
-  std::shared_future<void> open = opened.get_future().share();
-  std::atomic<int> begun = 0;
-  std::promise<void> ended;
-};
-
-Server tools(Gates& gates) {
-  Server server("tools", "1");
-  const ToolOptions reads{.annotations = {.read_only = true}};
-  server.tool(
-      "count", "Counts aloud",
-      [](Count in, Call& /*call*/) -> Stream<std::string> {
-        for (int i = 1; i <= in.to; ++i) co_yield text(std::to_string(i) + " ");
-        co_return "counted to " + std::to_string(in.to);
-      },
-      reads);
-  // Says one thing, and another once the test lets it.
-  server.tool("two_steps", "Does it in two steps",
-              [&gates](Nothing, Call& call) -> Stream<std::string> {
-                ++gates.begun;
-                co_yield text("half");
-                co_await call.in_background([open = gates.open] { open.wait(); });
-                co_yield text("whole");
-                co_return "both";
-              });
-  server.tool("hang", "Never ends", [&gates](Nothing, Call& call) -> Task<std::string> {
-    struct Told {
-      Gates* gates;
-      ~Told() { gates->ended.set_value(); }
-    };
-    const Told told{&gates};
-    ++gates.begun;
-    co_await call.sleep(1h);
-    co_return "no";
-  });
-  server.tool("log", "Writes log messages", [](Nothing, Call& call) {
-    call.log(LoggingLevel::debug, "not this");
-    call.log(LoggingLevel::info, "this");
-    return std::string("logged");
-  });
-  return server;
-}
-
-class AgentApiTest : public ::testing::Test {
- protected:
-  Agent agent(const ScriptedModel& model, AgentOptions options = {}) {
-    options.servers.push_back({.label = "tools", .client = connect(tools(gates))});
-    return Agent(model.model(), std::move(options));
-  }
-
-  Gates gates;
-};
-
-std::vector<AgentEvent> all_events(sluice::Run& run) {
-  std::vector<AgentEvent> events;
-  while (auto event = run.next()) events.push_back(*std::move(event));
-  return events;
-}
-
-std::string text_of(const std::vector<AgentEvent>& events, Type type) {
-  std::string out;
-  for (const AgentEvent& event : events) {
-    if (event.type == type) out += event.text;
-  }
-  return out;
-}
-
-/// Takes events up to one of this type.
-AgentEvent wait_for(sluice::Run& run, Type type) {
-  while (auto event = run.next()) {
-    if (event->type == type) return *std::move(event);
-  }
-  throw std::runtime_error("the run has ended before");
-}
 
 TEST_F(AgentApiTest, AModelCallsAToolWhoseOutputTheUserSees) {
   const ScriptedModel model({calls("count", {{"to", 3}}), says("It is 3.")});
@@ -166,64 +88,33 @@ TEST_F(AgentApiTest, LogMessagesOfACallAreItsOutput) {
   EXPECT_EQ(text_of(all_events(run), Type::tool_output_delta), "this");
 }
 
-TEST_F(AgentApiTest, AStepTakesOneEventAtMost) {
-  const ScriptedModel model({calls("two_steps"), says("Done.")});
-  auto run = agent(model).run("Go");
-  wait_for(run, Type::tool_output_delta);
-  while (run.poll()) {
-  }
-  EXPECT_EQ(run.step(std::chrono::steady_clock::now()).state, RunStep::State::idle);
-  EXPECT_EQ(run.step(std::chrono::steady_clock::now() + 1ms).state, RunStep::State::idle);
-  gates.opened.set_value();
-  const RunStep step = run.step(std::chrono::steady_clock::now() + 1h);
-  ASSERT_EQ(step.state, RunStep::State::event);
-  EXPECT_EQ(step.event->text, "whole");
-  EXPECT_TRUE(run.result().is_completed());
-}
-
-TEST_F(AgentApiTest, AProgramWithALoopIsTold) {
-  const ScriptedModel model({calls("two_steps"), says("Done.")});
-  auto run = agent(model).run("Go");
-  wait_for(run, Type::tool_output_delta);
-  while (run.poll()) {
-  }
-  std::promise<void> told;
-  run.on_next([&] { told.set_value(); });
-  EXPECT_THROW(run.next(), std::logic_error);
-  gates.opened.set_value();
-  told.get_future().wait();
-  EXPECT_EQ(run.poll()->text, "whole");
-  EXPECT_TRUE(run.result().is_completed());
-  bool is_told = false;
-  run.on_next([&] { is_told = true; });
-  EXPECT_TRUE(is_told) << "there are no further events";
-}
-
-TEST_F(AgentApiTest, OnlyOneMayWait) {
-  const ScriptedModel model({calls("hang")});
-  auto run = agent(model).run("Go");
-  wait_for(run, Type::tool_output_started);
-  // Whoever comes second is refused, and tries again.
-  std::thread waits([&run] {
-    for (;;) {
-      try {
-        EXPECT_EQ(run.result().status, "cancelled");
-        return;
-      } catch (const std::logic_error&) {
-        std::this_thread::yield();
-      }
-    }
-  });
-  bool is_refused = false;
-  while (!is_refused) {
-    try {
-      (void)run.step(std::chrono::steady_clock::now() + 1ms);
-    } catch (const std::logic_error&) {
-      is_refused = true;
-    }
-  }
+TEST_F(AgentApiTest, LogMessagesMayBeOfAnotherCallOverTheSameConnection) {
+  // Over a socket and in this revision they do not say which call they belong to.
+  std::string folder = ::testing::TempDir() + "sluice-agent-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string socket = folder + "/socket";
+  auto serving = start(tools(gates), unix_socket{socket});
+  ASSERT_TRUE(serving) << serving.error().message;
+  Client client = connect("unix:" + socket, {.revision = "2025-06-18"});
+  const auto agent_of = [&](const ScriptedModel& model) {
+    return Agent(model.model(), {.servers = {{.label = "tools", .client = client}}});
+  };
+  const ScriptedModel waits({calls("hang")});
+  auto run = agent_of(waits).run("Go");
+  while (gates.begun == 0) std::this_thread::yield();
+  EXPECT_EQ(client.call("log").result().text(), "logged");
+  const ScriptedModel logs({calls("log"), says("Done.")});
+  auto other = agent_of(logs).run("Go");
+  EXPECT_EQ(text_of(all_events(other), Type::tool_output_delta), "");
   run.cancel();
-  waits.join();
+  EXPECT_EQ(text_of(all_events(run), Type::tool_output_delta), "");
+  gates.ended.get_future().wait();
+
+  const ScriptedModel alone({calls("log"), says("Done.")});
+  auto last = agent_of(alone).run("Go");
+  EXPECT_THAT(text_of(all_events(last), Type::tool_output_delta), HasSubstr("this"));
+  serving->stop();
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(AgentApiTest, InputsComeFromAnyThread) {
@@ -319,6 +210,8 @@ TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
     return std::string();
   };
   EXPECT_THAT(why({.policy = {.when = When::every_n, .every = 0}}), HasSubstr("every=0"));
+  EXPECT_THAT(why({.max_running = 0}), HasSubstr("max_running"));
+  EXPECT_THAT(why({.max_running_of_server = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.policies = {{"nothing", {}}}}), HasSubstr("no tool nothing"));
   EXPECT_THAT(why({.policies = {{"count", {.when = When::match, .pattern = "("}}}}),
               HasSubstr("policy of count"));
@@ -425,41 +318,6 @@ TEST_F(AgentApiTest, ACallThatIsATaskIsTakenUpAgain) {
   EXPECT_EQ(again.result().text, "It is built.");
   EXPECT_THAT(second.asked(0).messages.back().content, HasSubstr("built"));
   EXPECT_EQ(begun, 1);
-}
-
-TEST_F(AgentApiTest, AHandlerOfAServerRunsAnAgent) {
-  const ScriptedModel model({calls("count", {{"to", 2}}), says("It is 2.")});
-  const Agent inner = agent(model);
-  Server server("outer", "1");
-  server.tool("ask", "Asks an agent", [inner](Nothing, Call& call) -> Task<std::string> {
-    auto run = inner.run("Count to 2");
-    std::string seen;
-    while (auto event = co_await run.next(call)) {
-      if (event->type == Type::tool_output_delta) seen += event->text;
-    }
-    co_return seen + "| " + run.result().text;
-  });
-  EXPECT_EQ(connect(server).call("ask").result().text(), "1 2 | It is 2.");
-}
-
-TEST_F(AgentApiTest, AHandlerThatIsGoneWaitsForNoEvent) {
-  const ScriptedModel model({calls("hang"), says("Done.")});
-  const Agent inner = agent(model);
-  std::promise<void> began;
-  Server server("outer", "1");
-  server.tool("ask", "Asks an agent", [&](Nothing, Call& call) -> Task<std::string> {
-    auto run = inner.run("Go");
-    while (auto event = co_await run.next(call)) {
-      if (event->type == Type::tool_output_started) began.set_value();
-    }
-    co_return "it has ended";
-  });
-  Client client = connect(server);
-  {
-    auto call = client.call("ask");
-    began.get_future().wait();
-  }
-  gates.ended.get_future().wait();
 }
 
 }  // namespace

@@ -1,17 +1,22 @@
 #include "sluice/model.hpp"
 
+#include <arpa/inet.h>
 #include <atomic>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "scripted_model.hpp"
 #include "sluice/agent.hpp"
+#include "sluice/server.hpp"
 
 namespace sluice {
 namespace {
@@ -142,6 +147,55 @@ TEST(CustomModelTest, MayOutliveItsAgents) {
   gone.set_value();
 }
 
+struct Unit {};
+
+TEST(CustomModelTest, ItsFunctionMayEndIt) {
+  Server server("keeps", "1");
+  const Client keeps = connect(server);  // the loop of all clients, whatever ends
+  std::optional<sluice::Run> run;
+  std::promise<void> begun;
+  std::promise<void> ended;
+  {
+    const Agent agent(custom_model("ends itself", [&](const ModelRequest&, ModelAnswer& answer) {
+      begun.get_future().wait();
+      run.reset();
+      EXPECT_TRUE(answer.stop().stop_requested());
+      ended.set_value();
+    }));
+    run.emplace(agent.run("Go"));
+  }
+  begun.set_value();
+  ended.get_future().wait();
+}
+
+TEST(CustomModelTest, MayEndInACallbackOfAClientThatItWaitsFor) {
+  Server server("tools", "1");
+  std::promise<void> asked;
+  std::promise<void> opened;
+  const std::shared_future<void> open = opened.get_future().share();
+  server.tool("wait", "Waits", [&](Unit, Call& call) -> Task<std::string> {
+    asked.set_value();
+    co_await call.in_background([open] { open.wait(); });
+    co_return "waited";
+  });
+  server.tool("answer", "Answers", [](Unit, Call&) { return std::string("at once"); });
+  Client client = connect(server);
+  std::promise<std::string> waited;
+  std::optional<Agent> agent(custom_model("waits", [&](const ModelRequest&, ModelAnswer&) {
+    waited.set_value(client.call("wait").result().text());
+  }));
+  {
+    auto run = agent->run("Go");
+    asked.get_future().wait();
+  }
+  auto call = client.call("answer");
+  call.on_answer([&](const auto&) {
+    agent.reset();
+    opened.set_value();
+  });
+  EXPECT_EQ(waited.get_future().get(), "waited");
+}
+
 TEST(RemoteModelTest, NeedsAUrl) {
   for (const char* url : {"", "model.gguf", "ws://127.0.0.1/v1"}) {
     try {
@@ -154,13 +208,41 @@ TEST(RemoteModelTest, NeedsAUrl) {
   }
 }
 
-TEST(RemoteModelTest, WhoCannotBeReachedIsAnError) {
+int code_of(const std::string& url) {
   try {
-    remote_model({.url = "http://127.0.0.1:1/v1"});
-    FAIL();
+    remote_model({.url = url});
   } catch (const Error& error) {
-    EXPECT_EQ(error.code, 502);
+    return error.code;
   }
+  return 0;
+}
+
+TEST(RemoteModelTest, WhoCannotBeReachedIsAnError) {
+  EXPECT_EQ(code_of("http://127.0.0.1:1/v1"), 502);
+}
+
+TEST(RemoteModelTest, WhoRedirectsIsAnError) {
+  const int listens = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  ASSERT_EQ(::bind(listens, address, size), 0);
+  ASSERT_EQ(::listen(listens, 1), 0);
+  ASSERT_EQ(::getsockname(listens, address, &size), 0);
+  std::thread server([listens] {
+    const int peer = ::accept(listens, nullptr, nullptr);
+    std::string request(4096, '\0');
+    EXPECT_GT(::read(peer, request.data(), request.size()), 0);
+    const std::string reply =
+        "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n";
+    EXPECT_EQ(::write(peer, reply.data(), reply.size()), static_cast<ssize_t>(reply.size()));
+    ::close(peer);
+  });
+  EXPECT_EQ(code_of("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/v1"), 502);
+  server.join();
+  ::close(listens);
 }
 
 }  // namespace

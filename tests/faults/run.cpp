@@ -256,9 +256,11 @@ class Play {
     for (const Fault* const other : shared()) {
       if (named_by(*other)) return;
     }
-    // A session takes its streams with it.
-    if (forgets() && text.find("the session of the stream is over") != std::string_view::npos)
-      return;
+    // A session takes its streams and its questions with it.
+    for (const char* const lost :
+         {"the session of the stream is over", "session in which it asked"}) {
+      if (forgets() && text.find(lost) != std::string_view::npos) return;
+    }
     complain(what + " fails with an error that does not name the fault " + std::string(fault.name) +
              ": " + std::string(text));
   }

@@ -46,14 +46,14 @@ RunStep Run::step(std::chrono::steady_clock::time_point deadline) {
 }
 
 void Run::on_next(std::function<void()> told) {
-  state_->events().on_next(std::move(told));
+  state_->on_next(std::move(told), nullptr);
 }
 
 Task<std::optional<AgentEvent>> Run::next(RequestLoop& loop) {
   /// Nobody is told any more once the coroutine has gone.
   struct Wait {
     explicit Wait(std::shared_ptr<detail::RunState> of) : state(std::move(of)) {}
-    ~Wait() { state->events().forget_next(); }
+    ~Wait() { state->events().forget_next(this); }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
     std::shared_ptr<detail::RunState> state;
@@ -62,7 +62,7 @@ Task<std::optional<AgentEvent>> Run::next(RequestLoop& loop) {
     if (auto event = poll()) co_return event;
     const Wait wait(state_);
     co_await loop.callback<void>([&wait](Resolver<void> resolver) {
-      wait.state->events().on_next([resolver]() mutable { resolver.succeed(); });
+      wait.state->on_next([resolver]() mutable { resolver.succeed(); }, &wait);
     });
   }
   co_return std::nullopt;

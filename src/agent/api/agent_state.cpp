@@ -26,6 +26,9 @@ AgentState::AgentState(Model asked, AgentOptions given)
       store(options.store == nullptr ? nullptr : std::make_unique<StoreThread>(options.store)),
       tools(background->loop(), options.store != nullptr) {
   require(check(options.policy), "policy");
+  if (options.max_running == 0 || options.max_running_of_server == 0) {
+    throw Error{kInvalid, "max_running: no call could run", {}};
+  }
   std::set<std::string, std::less<>> labels;
   for (const AgentServer& server : options.servers) {
     if (!labels.insert(server.label).second) {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
+#include "core/log/log.hpp"
+#include "core/log/log_limit.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
@@ -98,6 +100,22 @@ std::optional<AgentEvent> RunState::wait(Duration patience) {
   return events_.wait(patience);
 }
 
+void RunState::on_next(std::function<void()> told, const void* waiter) {
+  const auto wake = [&loop = agent_->background->loop(), told = std::move(told)]() mutable {
+    if (!loop.on_loop_thread()) return told();
+    // The run is in the middle of its work, and `told` may do anything, such as destroying it.
+    loop.post([told = std::move(told)] {
+      static LogLimit failures;
+      try {
+        told();
+      } catch (...) {
+        log_exception(failures, "what was to be told of a run's next event has failed");
+      }
+    });
+  };
+  events_.on_next(wake, waiter);
+}
+
 RunResult RunState::result() const {
   const std::optional<AgentEvent> last = events_.last();
   if (!last) return {};
@@ -122,12 +140,12 @@ void RunState::cancel_call(std::string_view call_id) {
   require(on_loop([&] { return run_->cancel_call(call_id); }));
 }
 
-void RunState::cancel_turn() {
-  on_loop([&] { run_->cancel_turn(); });
-}
-
-void RunState::cancel() {
-  on_loop([&] { run_->cancel(); });
+void RunState::tell(void (AgentRun::*what)()) {
+  EventLoop& loop = agent_->background->loop();
+  if (!loop.on_loop_thread()) return on_loop([&] { (run_.get()->*what)(); });
+  loop.post([weak = std::weak_ptr(run_), what] {
+    if (const auto run = weak.lock()) (run.get()->*what)();
+  });
 }
 
 void RunState::approve(std::string_view call_id) {

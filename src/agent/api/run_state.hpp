@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ class RunState {
   /// As those of RunEvents.
   std::optional<AgentEvent> poll();
   std::optional<AgentEvent> wait(Duration patience);
+  /// `told` is called in a turn of its own if it is called later, and may throw then.
+  void on_next(std::function<void()> told, const void* waiter);
   /// How the run has ended, once its last event was taken.
   [[nodiscard]] RunResult result() const;
 
@@ -44,8 +47,9 @@ class RunState {
   json::object snapshot();
   std::string inject(RunInput input);
   void cancel_call(std::string_view call_id);
-  void cancel_turn();
-  void cancel();
+  // On the loop's thread, these happen in a later turn.
+  void cancel_turn() { tell(&AgentRun::cancel_turn); }
+  void cancel() { tell(&AgentRun::cancel); }
   void approve(std::string_view call_id);
   void reject(std::string_view call_id, std::string_view reason);
 
@@ -67,6 +71,7 @@ class RunState {
     });
     return future.get();
   }
+  void tell(void (AgentRun::*what)());
   void require_other_thread() const;
 
   class Keeper;

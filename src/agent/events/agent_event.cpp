@@ -1,6 +1,7 @@
 #include "sluice/agent_event.hpp"
 
 #include "agent/events/event_table.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {
@@ -35,6 +36,10 @@ std::string_view text_member(AgentEventType type) {
 }
 
 }  // namespace
+
+std::size_t AgentEvent::memory() const {
+  return sizeof(*this) + text.size() + (data.empty() ? 0 : size_of(data).memory());
+}
 
 std::string_view name_of(AgentEventType type) {
   return kAgentEvents[static_cast<std::size_t>(type)].name;

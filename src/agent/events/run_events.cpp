@@ -33,14 +33,8 @@ bool RunEvents::push(AgentEvent event) {
     const std::lock_guard lock(mutex_);
     if (is_ended_) return true;
     is_ended_ = event.type == AgentEventType::run_done;
-    if (is_output(event)) {
-      const std::string owner = event.call_id;
-      goes_on = push_counted(std::move(event), owner);
-    } else if (is_piece_of_model(event)) {
-      goes_on = push_counted(std::move(event), {});
-    } else {
-      events_.push_back(std::move(event));
-    }
+    const std::string owner = is_output(event) ? event.call_id : std::string();
+    goes_on = push_counted(std::move(event), owner);
     if (woken_) {
       woken = std::exchange(woken_, nullptr);
       is_awaited_ = false;
@@ -63,9 +57,10 @@ bool RunEvents::push_counted(AgentEvent event, const std::string& owner) {
     last->last = event.last;
     waiting.bytes += event.text.size();
   } else {
+    const bool is_piece = !is_model || is_piece_of_model(event);
     waiting.bytes += event.memory();
     events_.push_back(std::move(event));
-    waiting.events.push_back(std::prev(events_.end()));
+    if (is_piece) waiting.events.push_back(std::prev(events_.end()));
   }
   if (!is_model && options_.overflow == OutputOverflow::drop_oldest) {
     drop_oldest(waiting);
@@ -99,10 +94,9 @@ AgentEvent RunEvents::take(std::optional<std::string>& room) {
   event.sequence_number = next_number_++;
   if (event.type == AgentEventType::run_done) last_ = event;
   const bool is_call = is_output(event);
-  if (!is_call && !is_piece_of_model(event)) return event;
   const auto found = waiting_.find(is_call ? std::string_view(event.call_id) : std::string_view());
   Waiting& waiting = found->second;
-  waiting.events.pop_front();
+  if (is_call || is_piece_of_model(event)) waiting.events.pop_front();
   waiting.bytes -= event.memory();
   const std::size_t most = is_call ? options_.max_call_events : options_.max_model_events;
   if (waiting.is_full && waiting.events.size() <= most / 2 &&
@@ -110,7 +104,7 @@ AgentEvent RunEvents::take(std::optional<std::string>& room) {
     waiting.is_full = false;
     room = found->first;
   }
-  if (waiting.events.empty()) waiting_.erase(found);
+  if (waiting.bytes == 0) waiting_.erase(found);
   return event;
 }
 
@@ -125,6 +119,8 @@ std::optional<AgentEvent> RunEvents::poll() {
   std::optional<AgentEvent> event;
   {
     const std::lock_guard lock(mutex_);
+    // Whoever waits for on_next()'s call finds nothing here before it.
+    if (!woken_) require_nobody_waits();
     if (!events_.empty()) event = take(room);
   }
   return told(std::move(event), room);
@@ -145,23 +141,26 @@ std::optional<AgentEvent> RunEvents::wait(Duration patience) {
   return told(std::move(event), room);
 }
 
-void RunEvents::on_next(std::function<void()> told) {
+void RunEvents::on_next(std::function<void()> told, const void* waiter) {
   {
     const std::lock_guard lock(mutex_);
     require_nobody_waits();
     if (events_.empty() && !is_ended_) {
       is_awaited_ = true;
       woken_ = std::move(told);
+      waiter_ = waiter;
       return;
     }
   }
   told();
 }
 
-void RunEvents::forget_next() {
+void RunEvents::forget_next(const void* waiter) {
+  std::function<void()> forgotten;
   const std::lock_guard lock(mutex_);
-  if (woken_) is_awaited_ = false;
-  woken_ = nullptr;
+  if (!woken_ || waiter_ != waiter) return;
+  is_awaited_ = false;
+  forgotten.swap(woken_);
 }
 
 void RunEvents::require_nobody_waits() const {
@@ -171,6 +170,12 @@ void RunEvents::require_nobody_waits() const {
 std::optional<AgentEvent> RunEvents::last() const {
   const std::lock_guard lock(mutex_);
   return last_;
+}
+
+bool RunEvents::is_full() const {
+  const std::lock_guard lock(mutex_);
+  const auto own = waiting_.find(std::string_view());
+  return own != waiting_.end() && own->second.is_full;
 }
 
 bool RunEvents::is_over() const {

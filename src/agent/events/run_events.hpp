@@ -18,8 +18,9 @@
 namespace sluice {
 
 /// The events of a run that wait to be taken: one ordered stream with one taker. Events get their
-/// numbers when they are taken. Bounded but for events that happen a few times in each call or
-/// answer, whose number the limits of the run bound. Thread-safe.
+/// numbers when they are taken. What a tool writes is counted as its call's, all else as the
+/// model's and the run's own. Events that nobody could hold up are appended beyond the limits: a
+/// few of each call or answer, whose number the limits of the run bound. Thread-safe.
 class RunEvents {
  public:
   explicit RunEvents(RunEventsOptions options) : options_(options) {}
@@ -30,16 +31,19 @@ class RunEvents {
   /// Is told, on the taker's thread, whenever something that was full has room again: a call's id,
   /// or an empty text for the model. Set it before anything is pushed.
   void on_room(std::function<void(const std::string& call_id)> told) { told_ = std::move(told); }
-  /// The next event, if there is one. Never blocks.
+  /// Whether too much waits of what is the model's or the run's own.
+  [[nodiscard]] bool is_full() const;
+  /// The next event, if there is one. Never blocks. Throws std::logic_error if somebody is in
+  /// wait().
   std::optional<AgentEvent> poll();
   /// Waits for the next event, at most for `patience`. Nothing: none came, or the last was taken.
   /// Throws std::logic_error if somebody waits already.
   std::optional<AgentEvent> wait(Duration patience);
   /// Tells, once, that there is an event or that the last was taken: at once, or on the thread that
-  /// pushes. Throws std::logic_error if somebody waits already.
-  void on_next(std::function<void()> told);
-  /// Whoever waits with on_next() does not any more.
-  void forget_next();
+  /// pushes. Throws std::logic_error if somebody waits already. `waiter` names who waits.
+  void on_next(std::function<void()> told, const void* waiter = nullptr);
+  /// If this waiter waits with on_next(), it does not any more.
+  void forget_next(const void* waiter);
   /// Whether the last event was taken.
   [[nodiscard]] bool is_over() const;
   /// run_done, once it was taken.
@@ -67,12 +71,15 @@ class RunEvents {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Events events_;
-  std::map<std::string, Waiting, std::less<>> waiting_;  // by call; the empty id is the model
+  /// By call; the empty id is the model's and the run's own, of which only pieces of the model are
+  /// in `events`.
+  std::map<std::string, Waiting, std::less<>> waiting_;
   std::uint64_t next_number_ = 0;
   bool is_ended_ = false;  // run_done was pushed
   std::optional<AgentEvent> last_;
-  bool is_awaited_ = false;      // by wait() or on_next()
-  std::function<void()> woken_;  // what on_next() was given
+  bool is_awaited_ = false;       // by wait() or on_next()
+  std::function<void()> woken_;   // what on_next() was given
+  const void* waiter_ = nullptr;  // who gave it
 };
 
 }  // namespace sluice

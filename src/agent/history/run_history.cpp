@@ -42,16 +42,10 @@ std::string ends_of(std::string_view text, std::size_t limit) {
          std::string(text.substr(tail));
 }
 
-/// Whether a bracket begins something that a model could take for a mark, however it is spelled.
-bool looks_like_mark(std::string_view text) {
-  constexpr std::string_view kFullWidthBracket = "\xEF\xBC\xBB";
-  constexpr std::size_t kMostLooked = 64;
+/// Whether a bracket with these letters behind it begins something that a model could take for a
+/// mark, however it is spelled.
+bool looks_like_mark(std::string_view letters) {
   constexpr std::array<std::string_view, 3> kMarks = {"toolupdate", "usermessage", "theagent"};
-  if (!text.starts_with('[') && !text.starts_with(kFullWidthBracket)) return false;
-  std::string letters;
-  for (const char c : text.substr(1, kMostLooked)) {
-    if (is_letter(c)) letters += to_lower(c);
-  }
   return std::ranges::any_of(kMarks,
                              [&](std::string_view mark) { return letters.starts_with(mark); });
 }
@@ -63,6 +57,13 @@ std::string range_text(OutputRange range) {
 }  // namespace
 
 std::string as_tool_data(std::string_view text) {
+  constexpr std::string_view kFullWidthBracket = "\xEF\xBC\xBB";
+  // All at once, so that brackets in a row are not looked through again and again.
+  std::string letters;
+  for (const char c : text) {
+    if (is_letter(c)) letters += to_lower(c);
+  }
+  std::string_view behind = letters;  // what is not in `out` yet
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -71,7 +72,9 @@ std::string as_tool_data(std::string_view text) {
     if (!part.valid) {
       out += kReplacementCharacter;
     } else if (bytes == "\t" || bytes == "\n" || !is_control(code_point_of(bytes))) {
-      out += looks_like_mark(text) ? "(" : bytes;
+      const bool is_bracket = bytes == "[" || bytes == kFullWidthBracket;
+      out += is_bracket && looks_like_mark(behind) ? "(" : bytes;
+      if (is_letter(bytes.front())) behind.remove_prefix(1);
     }
     text.remove_prefix(part.length);
   }
@@ -152,8 +155,9 @@ void RunHistory::add_output(std::string_view call_id, OutputRange range, std::st
   }
   // What is cut now is gone with what was shown before it.
   const bool joins = cut == 0;
-  call.output =
-      end_of((joins ? call.output : std::string()) + as_tool_data(text), options_.max_update, cut);
+  // Together, because a mark may come in pieces.
+  const std::string all = (joins ? call.output : std::string()) + std::string(text);
+  call.output = end_of(as_tool_data(all), options_.max_update, cut);
   call.range = {.first = call.has_output ? call.range.first : range.first, .last = range.last};
   call.has_output = true;
   if (!is_open) render(call.message);

@@ -38,6 +38,9 @@ Result<void> check(const ReactionPolicy& policy) {
 }
 
 ReactionTrigger::ReactionTrigger(ReactionPolicy policy) : policy_(std::move(policy)) {
+  for (Duration* const each : {&policy_.quiet, &policy_.max_wait, &policy_.min_interval}) {
+    *each = at_most_forever(*each);
+  }
   if (policy_.when == ReactionPolicy::When::match) {
     pattern_ = std::make_unique<RE2>(policy_.pattern, quiet_options());
   }

@@ -94,6 +94,18 @@ TEST_F(ReactionTriggerTest, LimitsHold) {
   EXPECT_TRUE(costly.is_exhausted());
 }
 
+TEST_F(ReactionTriggerTest, TheLongestTimesAreNeverOver) {
+  constexpr Duration kLongest = Duration::max();
+  ReactionTrigger waits({.when = debounce, .quiet = kLongest, .max_wait = kLongest});
+  waits.on_chunk("x", began_);
+  expect(waits, false, 24h, "it waits for a pause");
+  ReactionTrigger rests({.when = every_chunk, .min_interval = kLongest});
+  rests.on_chunk("x", began_);
+  rests.on_reaction(began_);
+  rests.on_chunk("x", began_);
+  expect(rests, false, 24h, "it has reacted once");
+}
+
 TEST_F(ReactionTriggerTest, WrongPoliciesAreExplained) {
   EXPECT_THAT(check({.when = match, .pattern = "("}).error().message,
               HasSubstr("match=(: no regular"));

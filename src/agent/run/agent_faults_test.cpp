@@ -48,6 +48,55 @@ TEST(AgentRunFaults, AnEndlessAnswerIsCut) {
   EXPECT_EQ(events.back().text.size(), 100U);
 }
 
+TEST(AgentRunFaults, OfAPieceThatIsTooLongTheBeginningIsKept) {
+  AgentOptions options;
+  options.max_answer = 100;
+  RunBench bench(options);
+  bench.start();
+  bench.model.say(std::string(99, 'x') + "\u00e4" + std::string(100, 'x'));
+  bench.loop.run();
+  EXPECT_TRUE(bench.model.last().is_cancelled);
+  const auto events = bench.take();
+  EXPECT_EQ(faulty_status(events), "incomplete max_output_tokens");
+  EXPECT_EQ(events.back().text, std::string(99, 'x')) << "no half of a character";
+}
+
+TEST(AgentRunFaults, TheLongestTimesAreNeverOver) {
+  AgentOptions options;
+  options.idle_timeout = options.call_timeout = options.budget.time = Duration::max();
+  RunBench bench(options);
+  bench.start();
+  bench.model.call("stream", {}, "a");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  bench.loop.advance(24h);
+  EXPECT_FALSE(bench.tools.started.at(0)->is_dropped);
+  bench.tools.end(0, "done");
+  bench.loop.run();
+  bench.model.end();
+  EXPECT_EQ(faulty_status(bench.take()), "completed ");
+}
+
+TEST(AgentRunFaults, ResultsThatNobodyTakesHoldFurtherCallsUp) {
+  AgentOptions options;
+  options.max_running = 1;
+  RunBench bench(options, {.max_call_bytes = 50'000});
+  bench.start();
+  bench.model.call("stream", {{"n", 1}}, "a");
+  bench.model.call("stream", {{"n", 2}}, "b");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  bench.tools.end(0, std::string(50'000, 'x'));
+  bench.loop.run();
+  ASSERT_THAT(bench.tools.started, SizeIs(1));
+  (void)bench.take();
+  ASSERT_THAT(bench.tools.started, SizeIs(2));
+  bench.tools.end(1, "done");
+  bench.loop.run();
+  bench.model.end();
+  EXPECT_EQ(faulty_status(bench.take()), "completed ");
+}
+
 TEST(AgentRunFaults, IdsOfTheModelCannotBreakMarks) {
   RunBench bench;
   bench.start();

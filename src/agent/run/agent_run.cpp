@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
 #include "json/members.hpp"
 
 namespace sluice {
@@ -80,7 +81,12 @@ AgentRun::AgentRun(Executor& loop, Engine& engine, ToolHost& tools, RunEvents& e
           shown.instructions += kAboutUpdates;
         }
         return shown;
-      }()) {}
+      }()) {
+  for (Duration* const each :
+       {&options_.idle_timeout, &options_.call_timeout, &options_.grace, &options_.budget.time}) {
+    *each = at_most_forever(*each);
+  }
+}
 
 AgentRun::~AgentRun() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -152,7 +158,7 @@ void AgentRun::cancel() {
 void AgentRun::on_room(const std::string& call_id) {
   if (call_id.empty()) {
     if (answer_ != nullptr) answer_->resume();
-    return;
+    return later();  // for calls that wait
   }
   const auto found = calls_.find(call_id);
   if (found == calls_.end() || !found->second->is_paused) return;
@@ -363,25 +369,29 @@ void AgentRun::ask() {
 bool AgentRun::on_delta(const Delta& delta) {
   Answer& answer = *answer_;
   if (answer.is_cut) return true;
-  answer.bytes += delta.text.size();
-  if (answer.bytes > options_.max_answer) {
+  std::string_view text = delta.text;
+  if (const std::size_t room = options_.max_answer - answer.bytes; text.size() > room) {
     answer.is_cut = true;
     answer.cancel();
-    return true;
+    text = text.substr(0, room);
+    text = text.substr(0, complete_utf8_prefix(text));
+    if (text.empty()) return true;
   }
+  answer.bytes += text.size();
   switch (delta.kind) {
     case Delta::Kind::text: {
-      const std::string shown = answer.filter.take(delta.text);
+      const std::string shown = answer.filter.take(text);
       return shown.empty() || answer.writer.text(shown);
     }
     case Delta::Kind::reasoning:
-      return answer.writer.reasoning(delta.text);
+      return answer.writer.reasoning(text);
     case Delta::Kind::tool_call_part:
-      if (delta.call == nullptr) return true;
+      if (delta.call == nullptr || answer.is_cut) return true;
       return answer.writer.call_part(call_id_of(delta), delta.call->name, delta.text);
     case Delta::Kind::tool_call:
       break;
   }
+  if (answer.is_cut) return true;
   // What cannot be read, such as what is nested too deep, is answered as a call with bad arguments.
   ChatToolCall call{.id = call_id_of(delta),
                     .name = delta.call == nullptr ? std::string() : delta.call->name,

@@ -127,7 +127,8 @@ void AgentRun::start_waiting() {
       }));
     };
     const bool has_place =
-        call->is_marked || (count([](const RunningCall&) { return true; }) < options_.max_running &&
+        call->is_marked || (!events_->is_full() &&
+                            count([](const RunningCall&) { return true; }) < options_.max_running &&
                             count([&](const RunningCall& each) {
                               return each.tool->server == call->tool->server;
                             }) < options_.max_running_of_server);

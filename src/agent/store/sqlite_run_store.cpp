@@ -1,9 +1,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <mutex>
 #include <sqlite3.h>
 #include <string_view>
+#include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -74,12 +77,17 @@ class Statement {
 class SqliteRunStore final : public RunStore {
  public:
   explicit SqliteRunStore(std::string path) : path_(std::move(path)) {
+    if (path_ == ":memory:") {
+      throw Error{500, "Runs are kept in a file, and :memory: is none for SQLite", {}};
+    }
     // SQLite would make it with the mode that the process's umask leaves.
     const int made = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (made < 0) {
       throw Error{500, "The runs in " + path_ + " cannot be opened: " + std::strerror(errno), {}};
     }
+    const int known = ::fstat(made, &file_);
     ::close(made);
+    if (known != 0) throw Error{500, "The runs in " + path_ + " cannot be looked at", {}};
     const int opened = ::sqlite3_open_v2(path_.c_str(), &database_,
                                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
     try {
@@ -101,6 +109,7 @@ class SqliteRunStore final : public RunStore {
   std::uint64_t save(const std::string& run_id, const std::string& state,
                      std::uint64_t version) override {
     const std::lock_guard lock(mutex_);
+    require_file();
     // One statement, so that nobody else saves in between.
     Statement statement(
         database_, path_,
@@ -139,7 +148,16 @@ class SqliteRunStore final : public RunStore {
   }
 
  private:
-  const std::string path_;
+  /// SQLite goes on with a file that was deleted, which nobody can open any more.
+  void require_file() const {
+    struct stat now{};
+    const bool is_same = ::stat(path_.c_str(), &now) == 0 && now.st_dev == file_.st_dev &&
+                         now.st_ino == file_.st_ino;
+    if (!is_same) throw Error{500, "The runs in " + path_ + ": the file was moved or deleted", {}};
+  }
+
+  const std::string path_;  // absolute
+  struct stat file_{};      // as it was opened
   std::mutex mutex_;
   sqlite3* database_ = nullptr;
 };
@@ -147,7 +165,11 @@ class SqliteRunStore final : public RunStore {
 }  // namespace
 
 std::shared_ptr<RunStore> sqlite_run_store(const std::string& path) {
-  return std::make_shared<SqliteRunStore>(path);
+  // A program may go to another folder.
+  const bool is_relative = !path.empty() && path.front() != '/' && path != ":memory:";
+  std::error_code error;
+  return std::make_shared<SqliteRunStore>(
+      is_relative ? std::filesystem::absolute(path, error).string() : path);
 }
 
 }  // namespace sluice

@@ -90,6 +90,28 @@ TEST_F(SqliteRunStoreTest, SaysWhatIsWrongWithTheFile) {
   EXPECT_THAT(why(path() + "/none/runs.db"), HasSubstr("cannot be opened"));
   std::ofstream(path()) << std::string(5000, 'x');
   EXPECT_THAT(why(path()), HasSubstr("not a database"));
+  EXPECT_THAT(why(":memory:"), HasSubstr(":memory: is none"));
+  EXPECT_THAT(why(""), HasSubstr("cannot be opened"));
+}
+
+TEST_F(SqliteRunStoreTest, KeepsNothingInAFileThatIsGone) {
+  const auto store = sqlite_run_store(path());
+  store->save("one", "{}", 0);
+  std::filesystem::rename(path(), path() + ".old");
+  const auto code = [&] {
+    try {
+      store->save("two", "{}", 0);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message, HasSubstr("moved or deleted"));
+      return error.code;
+    }
+    return 0;
+  };
+  EXPECT_EQ(code(), 500);
+  const auto other = sqlite_run_store(path());
+  EXPECT_EQ(code(), 500) << "the file there is another";
+  std::filesystem::rename(path() + ".old", path());
+  EXPECT_EQ(store->save("two", "{}", 0), 1U);
 }
 
 /// A store that a test lets wait or fail.

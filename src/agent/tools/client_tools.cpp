@@ -112,6 +112,8 @@ class ClientTools::Call final : public ToolCall {
     answer_ = std::unexpected(std::move(why));
     later();
   }
+  /// Whether its request or task is under way at the server.
+  [[nodiscard]] bool is_open() const { return is_open_ && is_open_(); }
   /// Log messages cannot be held up: those that come while nobody takes output are lost.
   void take_log(std::string text) {
     if (is_paused_) {
@@ -129,6 +131,7 @@ class ClientTools::Call final : public ToolCall {
     const auto kept = std::make_shared<PendingCall<Out>>(std::move(call));
     next_ = [kept](auto done) { kept->on_next(std::move(done)); };
     last_ = [kept](auto done) { kept->on_answer(std::move(done)); };
+    is_open_ = [kept] { return !kept->is_ready(); };
     later();
   }
 
@@ -246,6 +249,7 @@ class ClientTools::Call final : public ToolCall {
   // Of the request that is read:
   std::function<void(std::move_only_function<void(std::optional<CallEvent>)>)> next_;
   std::function<void(std::move_only_function<void(Answer)>)> last_;
+  std::function<bool()> is_open_;
   std::string task_;          // that ends with the call; empty: none
   bool may_be_task_ = false;  // the answer to come
   std::optional<Answer> answer_;
@@ -287,10 +291,13 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
                         .may_become_task = may_become_task(client, each.definition)});
   }
   const std::uint64_t listening = client.connection()->listen(
-      [running = running_, label](std::string_view method, const json::object& params) {
+      // Whoever listens does not outlive the connection.
+      [running = running_, label, connection = client.connection().get()](
+          std::string_view method, const json::object& params) {
         if (method != "notifications/message") return;
         Call* const call = running->only(label);
-        std::string text = call == nullptr ? std::string() : text_of_log_message(params);
+        const bool is_its_own = call != nullptr && call->is_open() && connection->under_way() == 1;
+        std::string text = is_its_own ? text_of_log_message(params) : std::string();
         if (!text.empty()) call->take_log(std::move(text));
       });
   servers_.push_back(

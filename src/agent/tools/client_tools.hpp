@@ -19,9 +19,9 @@ namespace sluice {
 /// The tools of MCP servers. Belongs to the loop of all clients (BackgroundLoop).
 ///
 /// What a running tool says with progress of unknown length is its output, as are log messages of
-/// its call, from the level info on. A log message that belongs to no call is output too if only
-/// one call runs at its server: servers of the legacy era stream so (2025-11-25, Logging).
-/// Otherwise it is the server's own words, which nobody here hears.
+/// its call, from the level info on. A log message that belongs to no call is output too if nothing
+/// but the call is under way over its connection, whoever asks: servers of the legacy era stream so
+/// (2025-11-25, Logging). Otherwise it may be about anything, and nobody here hears it.
 class ClientTools final : public ToolHost {
  public:
   /// `prefers_tasks`: calls become tasks wherever the server lets them, so that they can be taken

@@ -75,7 +75,7 @@ struct AgentArguments {
   std::string max_time;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
-  std::string session;
+  std::optional<std::string> session;
   bool is_new = false;
   std::string trace;
   std::string replay;
@@ -184,6 +184,16 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
   return servers;
 }
 
+/// Approves a call, or rejects it.
+void decide(Run& run, const std::string& call_id, bool agrees, std::string_view reason = {}) {
+  try {
+    agrees ? run.approve(call_id) : run.reject(call_id, reason);
+  } catch (const Error& error) {
+    // The run did not wait, because its time is over or it has failed.
+    complain("agent: it is too late: " + error.message);
+  }
+}
+
 /// Asks the user whether to make a call.
 void ask_about_call(Run& run, const json::object& event, const AgentArguments& arguments) {
   const std::string call_id(text_at(event, "call_id"));
@@ -192,8 +202,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
   if (!user || arguments.remote.as_json) {
     complain("agent: " + one_line(text_at(event, "tool")) +
              " is not called, because it may change something; --yes allows it");
-    run.reject(call_id, "nobody is there to agree");
-    return;
+    return decide(run, call_id, false, "nobody is there to agree");
   }
   // What was typed before is no answer to this.
   ::tcflush(STDIN_FILENO, TCIFLUSH);
@@ -202,11 +211,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
              "? It may change something. [y/N] ");
   const auto line = user->read_line();
   if (Interrupts::is_pending()) return;  // the run ends
-  if (line && said_yes(*line).value_or(false)) {
-    run.approve(call_id);
-  } else {
-    run.reject(call_id);
-  }
+  decide(run, call_id, line && said_yes(*line).value_or(false));
 }
 
 /// Takes the events of a run until its end.
@@ -225,7 +230,8 @@ int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interr
       }
     }
     if (const int printed = printer.print_event(shown); printed != kExitOk) return printed;
-    if (event->type == AgentEventType::approval_required) {
+    // Of a run that is cancelled, questions may still be on their way.
+    if (event->type == AgentEventType::approval_required && !was_cancelled) {
       if (const int printed = printer.finish(); printed != kExitOk) return printed;
       ask_about_call(run, shown, arguments);
     }
@@ -289,9 +295,9 @@ int run_agent(AgentArguments& arguments) {
   auto options = run_options(arguments, is_built_in);
   if (!options) return complain_of_run(options.error());
   KeptSession session;
-  if (!arguments.session.empty()) {
+  if (arguments.session) {
     auto opened =
-        open_session(sessions_database(process_places()), arguments.session, arguments.is_new);
+        open_session(sessions_database(process_places()), *arguments.session, arguments.is_new);
     if (!opened) return complain_of_run(opened.error());
     session = *std::move(opened);
     options->store = session.store;
@@ -337,6 +343,8 @@ int run_agent(AgentArguments& arguments) {
   int code = kExitOk;
   {
     try {
+      // Not before it is known that there is a run to take its place.
+      if (arguments.is_new) session.store->erase(session.name);
       const auto input = prompt->empty() ? std::nullopt : std::optional(*prompt);
       Run run =
           session.is_begun ? agent->resume(session.name, input) : agent->run(*prompt, session.name);
@@ -387,8 +395,10 @@ void add_agent_command(CommandLine& program) {
                    {.text = "Call tools that may change something without asking"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
-  command.add_option(
-      "--session", &arguments->session,
+  // An empty name, as of a variable that is not set, is not the same as none.
+  command.add_repeatable(
+      "--session", Keep::last,
+      [arguments](const std::vector<std::string>& given) { arguments->session = given.back(); },
       {.text = "Keep the conversation under this name, and go on with it if it was kept before; "
                "without a prompt, with what had not ended",
        .operand = "NAME"});

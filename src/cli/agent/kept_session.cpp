@@ -35,8 +35,7 @@ Result<KeptSession> open_session(const std::string& database, std::string name, 
   KeptSession session{.name = std::move(name)};
   try {
     session.store = sqlite_run_store(database);
-    if (is_new) session.store->erase(session.name);
-    session.is_begun = session.store->load(session.name).version != 0;
+    session.is_begun = !is_new && session.store->load(session.name).version != 0;
   } catch (const Error& failed) {
     return fail(kExitFailure, "--session: " + failed.message);
   }

@@ -20,7 +20,7 @@ struct KeptSession {
 std::string sessions_database(const PlaceSources& sources);
 
 /// Opens the database, which is made if need be, with its folder, and looks for the session.
-/// `is_new`: it is forgotten first. Errors carry an exit code.
+/// `is_new`: it does not go on; what is kept is still to be erased. Errors carry an exit code.
 Result<KeptSession> open_session(const std::string& database, std::string name, bool is_new);
 
 }  // namespace sluice

@@ -10,6 +10,7 @@ namespace {
 
 std::mutex loop_mutex;  // of known_loop; no fork happens while it is held
 std::weak_ptr<BackgroundLoop> known_loop;
+thread_local bool is_thread_of_loop = false;
 std::atomic<std::uint64_t> forks = 0;  // that have led to this process since the first loop
 
 void count_forks() {
@@ -35,6 +36,10 @@ std::shared_ptr<BackgroundLoop> BackgroundLoop::shared() {
   return loop;
 }
 
+bool BackgroundLoop::is_current() {
+  return is_thread_of_loop;
+}
+
 bool BackgroundLoop::is_of_parent() const {
   return forks_ != forks;
 }
@@ -46,6 +51,7 @@ BackgroundLoop::BackgroundLoop() : forks_(forks), loop_(std::make_shared<EventLo
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
   thread_ = std::thread([loop = loop_] {
+    is_thread_of_loop = true;
     loop->run();
     loop->discard_tasks();
   });

@@ -21,6 +21,8 @@ class BackgroundLoop {
   BackgroundLoop& operator=(const BackgroundLoop&) = delete;
 
   [[nodiscard]] EventLoop& loop() { return *loop_; }
+  /// Whether the calling thread is that of such a loop.
+  static bool is_current();
   /// Whether this process was forked off after the loop was made. Nothing of the loop and of what
   /// belongs to it may be touched then, nor destroyed: it shares descriptors with the parent's.
   [[nodiscard]] bool is_of_parent() const;

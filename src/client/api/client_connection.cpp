@@ -220,13 +220,24 @@ void ClientConnection::close(const std::shared_ptr<Core>& core, std::function<vo
   });
 }
 
-std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const CallOptions& options) {
-  /// Used on the loop alone.
+std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const CallOptions& options,
+                                                         bool counts) {
+  /// Of a request, until it has ended. Its members are used on the loop alone.
   struct Ticket {
+    Ticket(std::shared_ptr<Core> of, bool is_counted) : core(std::move(of)), counts(is_counted) {
+      if (counts) ++core->under_way;
+    }
+    ~Ticket() {
+      if (counts) --core->under_way;
+    }
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+    const std::shared_ptr<Core> core;
+    const bool counts;
     ClientSession::Number number = 0;
     bool is_given_up = false;
   };
-  const auto ticket = std::make_shared<Ticket>();
+  const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
   const auto state = std::make_shared<ClientCall::State>(
       options.max_events,
@@ -235,11 +246,12 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
           throw std::logic_error("a callback of a client must not wait for the client");
         }
       },
-      [core = core_, ticket] {
-        if (core->background->is_of_parent()) return;
-        core->background->loop().post([core, ticket] {
+      [ticket] {
+        if (ticket->core->background->is_of_parent()) return;
+        ticket->core->background->loop().post([ticket] {
           ticket->is_given_up = true;
-          if (ticket->number != 0 && core->session) core->session->cancel(ticket->number);
+          ClientSession* const session = ticket->core->session.get();
+          if (ticket->number != 0 && session != nullptr) session->cancel(ticket->number);
         });
       });
   // Before it begins, so that what was stopped already is not sent at all.
@@ -306,7 +318,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::watch(WatchOptions options)
           ClientSession& session, RequestCallbacks callbacks) mutable {
         return session.watch(std::move(filter), std::move(callbacks));
       },
-      {.stop = options.stop, .max_events = options.max_waiting});
+      {.stop = options.stop, .max_events = options.max_waiting}, false);
 }
 
 void ClientConnection::notify(std::string_view method, json::object params) {

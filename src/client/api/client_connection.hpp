@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -48,6 +49,8 @@ class ClientConnection final {
                                                                const CallOptions& options);
   [[nodiscard]] std::shared_ptr<ClientCall::State> watch(WatchOptions options);
   void notify(std::string_view method, json::object params);
+  /// How many requests and tasks somebody waits for; watches are not counted.
+  [[nodiscard]] std::size_t under_way() const { return core_->under_way; }
 
   /// Hears of notifications that belong to no call, beside ClientOptions::on_notification. On the
   /// loop, which it must not hold up, until unlisten(). Returns what to end it with.
@@ -71,11 +74,13 @@ class ClientConnection final {
     std::map<std::uint64_t, Listener> listeners = {};
     LogLimit dropped;   // notifications
     LogLimit failures;  // of the user's functions
+    std::atomic<std::size_t> under_way = 0;
   };
 
-  /// Begins something of the session, as a request of the caller.
+  /// Begins something of the session, as a request of the caller. `counts`: see under_way().
   using Begin = UniqueFunction<ClientSession::Number(ClientSession& session, RequestCallbacks)>;
-  std::shared_ptr<ClientCall::State> run(Begin begin, const CallOptions& options);
+  std::shared_ptr<ClientCall::State> run(Begin begin, const CallOptions& options,
+                                         bool counts = true);
 
   [[nodiscard]] ClientSessionOptions session_options(ClientOptions options);
   /// Tells the user's function on its thread.

@@ -63,7 +63,7 @@ class Question : public std::enable_shared_from_this<Question> {
     if (body && body->is_object()) {
       if (const auto said = model_error_of(body->get_object())) why.append(": ").append(*said);
     }
-    end(fail(status_, std::move(why)));
+    end(fail(status_ < kBadRequest ? kBadGateway : status_, std::move(why)));
   }
   void on_failure(const Error& why) { end(std::unexpected(why)); }
 

@@ -275,13 +275,19 @@ test('a session goes on, and can be forgotten', async (t) => {
     ['Hello', 'Heard 2.', 'Again'],
   );
   assert.equal((await talk('--new', 'Hello')).stdout.trim(), 'Heard 2.');
+  // What is kept goes only once there is something to take its place.
+  assert.equal((await talk('--new')).code, 2, 'there is no prompt');
+  const nowhere = ['--model', 'http://127.0.0.1:1/v1', '--session', 'talk', '--new', 'Hello'];
+  assert.equal((await agent(nowhere, { env })).code, 4);
   const over = await talk();
   assert.equal(over.code, 0, over.stderr);
   assert.equal(model.asked.length, 3, JSON.stringify(model.asked[3]?.messages));
   assert.equal(statSync(join(env.XDG_STATE_HOME, 'sluice/agent.db')).mode & 0o777, 0o600);
-  const wrong = await agent(['--session', '../x', 'Hello'], { env });
-  assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /--session: a name has/);
+  for (const name of ['../x', '']) {
+    const wrong = await agent(['--session', name, 'Hello'], { env });
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /--session: a name has/);
+  }
 });
 
 test('a session whose program was killed goes on without doing anything twice', async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { calling_model } from '../lib/calling_model.mjs';
 import { program, start_example } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
@@ -52,6 +53,31 @@ test('an interrupt where it asks for a call ends the run', async (t) => {
     assert.equal(await terminal.exit_code(), 130, terminal.seen);
     assert.equal(model.asked.length, 1);
   }
+});
+
+test('an interrupt at the second of three calls asks for no third', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const model = await calling_model(t, ...[1, 2, 3].map((to) => ['count', { to }]));
+  const terminal = agent(t, model, server);
+  await terminal.until(asks, 'it asks for the first');
+  const from = terminal.seen.length;
+  terminal.type('y\n');
+  await terminal.until((seen) => seen.includes('{"to":2}?') && asks(seen), 'the second', { from });
+  terminal.interrupt();
+  assert.equal(await terminal.exit_code(), 130, terminal.seen);
+  assert.ok(!terminal.seen.includes('{"to":3}?'), terminal.seen);
+});
+
+test('a run whose time is over while it asks ends with its last answer', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const model = await calling_model(t, ['count', { to: 3 }]);
+  const terminal = agent(t, model, server, '--max-time', '500ms');
+  await terminal.until(asks, 'it asks');
+  while (model.asked.length < 2) await setImmediate();
+  terminal.type('y\n');
+  assert.equal(await terminal.exit_code(), 1, terminal.seen);
+  assert.match(terminal.seen, /it is too late/);
+  assert.match(terminal.seen, /\(The run's time is over\)/);
 });
 
 test('a question of a tool is asked in place', async (t) => {

@@ -1,0 +1,180 @@
+// Who waits for the events of a run, and how.
+
+#include <chrono>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "agent_test_support.hpp"
+#include "scripted_model.hpp"
+#include "sluice/agent.hpp"
+#include "sluice/server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using Type = AgentEventType;
+
+class AgentWaitingTest : public AgentApiTest {};
+
+TEST_F(AgentWaitingTest, AStepTakesOneEventAtMost) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  EXPECT_EQ(run.step(std::chrono::steady_clock::now()).state, RunStep::State::idle);
+  EXPECT_EQ(run.step(std::chrono::steady_clock::now() + 1ms).state, RunStep::State::idle);
+  gates.opened.set_value();
+  const RunStep step = run.step(std::chrono::steady_clock::now() + 1h);
+  ASSERT_EQ(step.state, RunStep::State::event);
+  EXPECT_EQ(step.event->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
+}
+
+TEST_F(AgentWaitingTest, AProgramWithALoopIsTold) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  std::promise<void> told;
+  run.on_next([&] { told.set_value(); });
+  EXPECT_THROW(run.next(), std::logic_error);
+  gates.opened.set_value();
+  told.get_future().wait();
+  EXPECT_EQ(run.poll()->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
+  bool is_told = false;
+  run.on_next([&] { is_told = true; });
+  EXPECT_TRUE(is_told) << "there are no further events";
+}
+
+TEST_F(AgentWaitingTest, WhoIsToldMayFailOrEndTheRun) {
+  const auto waiting = [&] {
+    const ScriptedModel model({calls("hang")});
+    std::optional<sluice::Run> run(agent(model).run("Go"));
+    wait_for(*run, Type::tool_output_started);
+    while (run->poll()) {
+    }
+    return run;
+  };
+  auto fails = waiting();
+  std::promise<void> told;
+  fails->on_next([&] {
+    told.set_value();
+    throw std::runtime_error("secret");
+  });
+  fails->inject("Hello");
+  told.get_future().wait();
+  fails->cancel();
+  EXPECT_EQ(fails->result().status, "cancelled");
+  gates.ended.get_future().wait();
+
+  gates.ended = {};
+  auto cancels = waiting();
+  cancels->on_next([&] { cancels->cancel(); });
+  cancels->inject("Hello");
+  gates.ended.get_future().wait();
+  EXPECT_EQ(cancels->result().status, "cancelled");
+
+  gates.ended = {};
+  auto ends = waiting();
+  ends->on_next([&] { ends.reset(); });
+  ends->inject("Hello");
+  gates.ended.get_future().wait();
+}
+
+TEST_F(AgentWaitingTest, OnlyOneMayWait) {
+  const ScriptedModel model({calls("hang")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_started);
+  // Whoever comes second is refused, and tries again.
+  std::thread waits([&run] {
+    for (;;) {
+      try {
+        EXPECT_EQ(run.result().status, "cancelled");
+        return;
+      } catch (const std::logic_error&) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  bool is_refused = false;
+  while (!is_refused) {
+    try {
+      (void)run.step(std::chrono::steady_clock::now() + 1ms);
+    } catch (const std::logic_error&) {
+      is_refused = true;
+    }
+  }
+  run.cancel();
+  waits.join();
+}
+
+TEST_F(AgentWaitingTest, AHandlerOfAServerRunsAnAgent) {
+  const ScriptedModel model({calls("count", {{"to", 2}}), says("It is 2.")});
+  const Agent inner = agent(model);
+  Server server("outer", "1");
+  server.tool("ask", "Asks an agent", [inner](Nothing, Call& call) -> Task<std::string> {
+    auto run = inner.run("Count to 2");
+    std::string seen;
+    while (auto event = co_await run.next(call)) {
+      if (event->type == Type::tool_output_delta) seen += event->text;
+    }
+    co_return seen + "| " + run.result().text;
+  });
+  EXPECT_EQ(connect(server).call("ask").result().text(), "1 2 | It is 2.");
+}
+
+TEST_F(AgentWaitingTest, AHandlerThatIsRefusedDisturbsNobodyWhoWaits) {
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  auto run = agent(model).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  while (run.poll()) {
+  }
+  std::promise<void> told;
+  run.on_next([&] { told.set_value(); });
+  Server server("outer", "1");
+  server.tool("wait", "Waits for an event", [&](Nothing, Call& call) -> Task<std::string> {
+    try {
+      (void)co_await run.next(call);
+    } catch (const std::logic_error&) {
+      co_return "refused";
+    }
+    co_return "waited";
+  });
+  EXPECT_EQ(connect(server).call("wait").result().text(), "refused");
+  gates.opened.set_value();
+  told.get_future().wait();
+  EXPECT_EQ(run.poll()->text, "whole");
+  EXPECT_TRUE(run.result().is_completed());
+}
+
+TEST_F(AgentWaitingTest, AHandlerThatIsGoneWaitsForNoEvent) {
+  const ScriptedModel model({calls("hang"), says("Done.")});
+  const Agent inner = agent(model);
+  std::promise<void> began;
+  Server server("outer", "1");
+  server.tool("ask", "Asks an agent", [&](Nothing, Call& call) -> Task<std::string> {
+    auto run = inner.run("Go");
+    while (auto event = co_await run.next(call)) {
+      if (event->type == Type::tool_output_started) began.set_value();
+    }
+    co_return "it has ended";
+  });
+  Client client = connect(server);
+  {
+    auto call = client.call("ask");
+    began.get_future().wait();
+  }
+  gates.ended.get_future().wait();
+}
+
+}  // namespace
+}  // namespace sluice
