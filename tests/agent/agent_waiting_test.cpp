@@ -20,7 +20,18 @@ namespace {
 using namespace std::chrono_literals;
 using Type = AgentEventType;
 
-class AgentWaitingTest : public AgentApiTest {};
+class AgentWaitingTest : public AgentApiTest {
+ protected:
+  /// A run whose call is under way, and whose events were taken.
+  std::optional<sluice::Run> hanging(const ScriptedModel& model) {
+    std::optional<sluice::Run> run(agent(model).run("Go"));
+    wait_for(*run, Type::tool_output_started);
+    while (gates.begun == 0) std::this_thread::yield();
+    while (run->poll()) {
+    }
+    return run;
+  }
+};
 
 TEST_F(AgentWaitingTest, AStepTakesOneEventAtMost) {
   const ScriptedModel model({calls("two_steps"), says("Done.")});
@@ -55,38 +66,39 @@ TEST_F(AgentWaitingTest, AProgramWithALoopIsTold) {
   EXPECT_TRUE(is_told) << "there are no further events";
 }
 
-TEST_F(AgentWaitingTest, WhoIsToldMayFailOrEndTheRun) {
-  const auto waiting = [&] {
-    const ScriptedModel model({calls("hang")});
-    std::optional<sluice::Run> run(agent(model).run("Go"));
-    wait_for(*run, Type::tool_output_started);
-    while (run->poll()) {
-    }
-    return run;
-  };
-  auto fails = waiting();
+TEST_F(AgentWaitingTest, WhoIsToldMayThrow) {
+  const ScriptedModel model({calls("hang")});
+  auto run = hanging(model);
   std::promise<void> told;
-  fails->on_next([&] {
+  run->on_next([&] {
     told.set_value();
     throw std::runtime_error("secret");
   });
-  fails->inject("Hello");
+  run->inject("Hello");
   told.get_future().wait();
-  fails->cancel();
-  EXPECT_EQ(fails->result().status, "cancelled");
-  gates.ended.get_future().wait();
+  run->cancel();
+  EXPECT_EQ(run->result().status, "cancelled");
+}
 
-  gates.ended = {};
-  auto cancels = waiting();
-  cancels->on_next([&] { cancels->cancel(); });
-  cancels->inject("Hello");
+TEST_F(AgentWaitingTest, WhoIsToldMayCancelTheRun) {
+  const ScriptedModel model({calls("hang")});
+  auto run = hanging(model);
+  run->on_next([&] { run->cancel(); });
+  run->inject("Hello");
   gates.ended.get_future().wait();
-  EXPECT_EQ(cancels->result().status, "cancelled");
+  EXPECT_EQ(run->result().status, "cancelled");
+}
 
-  gates.ended = {};
-  auto ends = waiting();
-  ends->on_next([&] { ends.reset(); });
-  ends->inject("Hello");
+TEST_F(AgentWaitingTest, WhoIsToldMayDestroyTheRun) {
+  const ScriptedModel model({calls("hang")});
+  auto run = hanging(model);
+  std::promise<void> gone;
+  run->on_next([&] {
+    run.reset();
+    gone.set_value();
+  });
+  run->inject("Hello");
+  gone.get_future().wait();
   gates.ended.get_future().wait();
 }
 
