@@ -1,0 +1,189 @@
+// What an AgentRun asks its model, and what it does with the answers.
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/run/agent_run.hpp"
+#include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
+#include "json/members.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kLastAnswer =
+    "[the agent's budget is used up: answer now with what you know; no tools can be called]";
+
+/// Whether an id can stand in a mark.
+bool is_plain_id(std::string_view id) {
+  constexpr std::size_t kMostBytes = 64;
+  return id.size() <= kMostBytes && std::ranges::all_of(id, [](char c) {
+           return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+         });
+}
+
+}  // namespace
+
+bool AgentRun::is_time_over() const {
+  return options_.budget.time > Duration::zero() &&
+         loop_->clock().now() >= began_at_ + options_.budget.time;
+}
+
+std::string_view AgentRun::exhausted_budget(bool is_reaction) const {
+  const RunBudget& budget = options_.budget;
+  if (is_time_over()) return "time";
+  if (budget.tokens != 0 && usage_.prompt + usage_.completion >= budget.tokens) return "tokens";
+  if (!is_reaction && turns_ >= budget.turns) return "turns";
+  return {};
+}
+
+void AgentRun::ask() {
+  const bool is_reaction = !std::exchange(has_news_, false);
+  deliver_outputs();
+  if (used_up_.empty()) used_up_ = exhausted_budget(is_reaction);
+  if (!used_up_.empty()) {
+    phase_ = Phase::closing;
+    write(AgentEventType::run_budget, {}, {{"budget", used_up_}});
+    end_reason_ = "budget: " + used_up_;
+  }
+  ++responses_;
+  ++(is_reaction ? reactions_ : turns_);
+  write_reaction(AgentEventType::reaction_started);
+  if (is_reaction && !can_react()) {
+    write(AgentEventType::reaction_skipped, {}, {{"reason", "reactions of the run"}});
+  }
+  GenerationRequest request;
+  if (phase_ == Phase::closing) {
+    // It is about this answer alone: a later one may have tools again.
+    RunHistory shown = history_;
+    shown.add_input(kLastAnswer);
+    request.messages = shown.messages();
+  } else {
+    request.messages = history_.messages();
+  }
+  request.sampling = options_.sampling;
+  request.max_tokens = options_.max_tokens;
+  request.stream_calls = true;
+  if (phase_ != Phase::closing) request.tools = offered_;
+  answer_ = std::make_unique<Answer>(
+      static_cast<Answer::Owner&>(*this), *loop_,
+      ResponseWriter(*events_, "resp_" + std::to_string(responses_), model_, responses_));
+  answer_->is_last = phase_ == Phase::closing;
+  answer_->start(*engine_, std::move(request));
+  arm();
+}
+
+bool AgentRun::on_delta(const Delta& delta) {
+  Answer& answer = *answer_;
+  if (answer.is_cut) return true;
+  std::string_view text = delta.text;
+  if (const std::size_t room = options_.max_answer - answer.bytes; text.size() > room) {
+    answer.is_cut = true;
+    answer.cancel();
+    text = text.substr(0, room);
+    text = text.substr(0, complete_utf8_prefix(text));
+    if (text.empty()) return true;
+  }
+  answer.bytes += text.size();
+  switch (delta.kind) {
+    case Delta::Kind::text: {
+      const std::string shown = answer.filter.take(text);
+      return shown.empty() || answer.writer.text(shown);
+    }
+    case Delta::Kind::reasoning:
+      return answer.writer.reasoning(text);
+    case Delta::Kind::tool_call_part:
+      if (delta.call == nullptr || answer.is_cut) return true;
+      return answer.writer.call_part(call_id_of(delta), delta.call->name, delta.text);
+    case Delta::Kind::tool_call:
+      break;
+  }
+  if (answer.is_cut) return true;
+  // What cannot be read, such as what is nested too deep, is answered as a call with bad arguments.
+  ChatToolCall call{.id = call_id_of(delta),
+                    .name = delta.call == nullptr ? std::string() : delta.call->name,
+                    .arguments = delta.text};
+  const auto parsed = parse_json(delta.text);
+  if (parsed && parsed->is_object()) {
+    const json::object& object = parsed->get_object();
+    call.name = text_at(object, "name");
+    const json::value* const arguments = object.if_contains("arguments");
+    call.arguments = arguments == nullptr     ? std::string()
+                     : arguments->is_string() ? std::string(arguments->get_string())
+                                              : to_json(*arguments);
+  }
+  const bool goes_on = answer.writer.call(call);
+  answer.calls.push_back(std::move(call));
+  return goes_on;
+}
+
+std::string AgentRun::call_id_of(const Delta& delta) {
+  if (delta.call != nullptr) {
+    const auto known = std::ranges::find(answer_->ids, delta.call.get(),
+                                         [](const auto& each) { return each.first.get(); });
+    if (known != answer_->ids.end()) return known->second;
+  }
+  // Ids are keys, so each is used once.
+  std::string id = delta.call == nullptr ? std::string() : delta.call->id;
+  if (!is_plain_id(id)) id.clear();
+  while (id.empty() || !ids_.insert(id).second) id = "call_" + std::to_string(++last_call_);
+  if (delta.call != nullptr) answer_->ids.emplace_back(delta.call, id);
+  return id;
+}
+
+void AgentRun::on_complete(const Completion& completion) {
+  const std::unique_ptr<Answer> answer = std::move(answer_);
+  if (const std::string rest = answer->filter.finish(); !rest.empty()) answer->writer.text(rest);
+  Completion ended = completion;
+  if (answer->is_cut) ended.reason = Completion::Reason::length;
+  answer->writer.end(ended);
+  usage_.prompt += completion.usage.prompt_tokens;
+  usage_.cached += completion.usage.cached_tokens;
+  usage_.completion += completion.usage.completion_tokens;
+  for (const std::string& id : reacting_) {
+    const auto found = calls_.find(id);
+    if (found == calls_.end()) continue;
+    ReactionTrigger& trigger = found->second->trigger;
+    trigger.on_answer(completion.usage.completion_tokens);
+    if (trigger.is_exhausted() && !std::exchange(found->second->is_exhausted, true)) {
+      write(AgentEventType::reaction_skipped, id, {{"reason", "reactions of the call"}});
+    }
+  }
+  end_reaction();
+  const std::string& shown = answer->writer.output_text();
+  if (!shown.empty()) last_text_ = shown;
+  if (completion.reason == Completion::Reason::error) {
+    cancel_calls("Cancelled");
+    return finish("failed", completion.error ? completion.error->message : "the model failed");
+  }
+  was_cut_ =
+      answer->is_cut || (completion.reason == Completion::Reason::length && answer->calls.empty());
+  if (answer->is_cancelled() && !answer->is_last) {
+    // What was said stays said. Calls that were not begun are forgotten.
+    history_.add_answer(shown);
+    return later();
+  }
+  history_.add_answer(shown, answer->is_last ? std::vector<ChatToolCall>() : answer->calls);
+  if (answer->is_last) return finish("incomplete", end_reason_);
+  take_calls(std::move(answer->calls));
+  keep();
+  later();
+}
+
+void AgentRun::write_reaction(AgentEventType type) {
+  if (reacting_.empty()) return;
+  json::array ids;
+  for (const std::string& id : reacting_) ids.emplace_back(id);
+  write(type, {}, {{"call_ids", std::move(ids)}});
+}
+
+void AgentRun::end_reaction() {
+  write_reaction(AgentEventType::reaction_done);
+  reacting_.clear();
+}
+
+void AgentRun::break_off() {
+  if (answer_ != nullptr) answer_->cancel();
+}
+
+}  // namespace sluice
