@@ -238,6 +238,42 @@ TEST(ProxyTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("resources/subscribe")));
 }
 
+TEST(ProxyTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
+  FakeServer server("behind", false);
+  std::vector<json::object> levels;
+  std::string call;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      levels.push_back(message);
+    } else if (call.empty()) {
+      call = to_json(message.at("id"));
+    } else {
+      server.answer(link, message, text_result("done"));
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  client.request("logging/setLevel", {{"level", "debug"}});
+  proxy.run();
+  ASSERT_THAT(levels, SizeIs(1));
+  FakeLink& link = *server.links.front();
+  link.forget_session(call);
+  proxy.run();
+  ASSERT_THAT(levels, SizeIs(2));
+  server.answer(link, levels[0], json::object());
+  const auto next = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_EQ(client.answer_to(next), nullptr) << "the new session does not know the level yet";
+  server.answer(link, levels[1], json::object());
+  proxy.run();
+  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
+  EXPECT_THAT(client.result_of(next), HasSubstr("done"));
+}
+
 TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
   FakeServer server("behind", false);
   UpstreamOptions upstream = server.upstream();

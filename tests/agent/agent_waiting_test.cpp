@@ -1,5 +1,6 @@
 // Who waits for the events of a run, and how.
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <gmock/gmock.h>
@@ -100,6 +101,23 @@ TEST_F(AgentWaitingTest, WhoIsToldMayDestroyTheRun) {
   run->inject("Hello");
   gone.get_future().wait();
   gates.ended.get_future().wait();
+}
+
+TEST_F(AgentWaitingTest, NobodyIsToldOnceTheRunIsGone) {
+  for (int i = 0; i < 100; ++i) {
+    const ScriptedModel model({says("Hello.")});
+    std::atomic<bool> is_gone = false;
+    std::atomic<bool> was_late = false;
+    {
+      auto run = agent(model).run("Go");
+      while (run.poll()) {
+      }
+      run.on_next([&] { was_late = is_gone.load(); });
+    }
+    is_gone = true;
+    agent(model).run("Go").result();  // whatever the loop had to do before is done
+    EXPECT_FALSE(was_late);
+  }
 }
 
 TEST_F(AgentWaitingTest, OnlyOneMayWait) {

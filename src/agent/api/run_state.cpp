@@ -80,8 +80,12 @@ RunState::~RunState() {
   EventLoop& loop = agent_->background->loop();
   if (loop.on_loop_thread()) {
     run_.reset();
+    alive_.reset();
   } else {
-    on_loop([this] { run_.reset(); });
+    on_loop([this] {
+      run_.reset();
+      alive_.reset();
+    });
   }
 }
 
@@ -101,11 +105,13 @@ std::optional<AgentEvent> RunState::wait(Duration patience) {
 }
 
 void RunState::on_next(std::function<void()> told, const void* waiter) {
-  const auto wake = [&loop = agent_->background->loop(), told = std::move(told)]() mutable {
+  const auto wake = [&loop = agent_->background->loop(), alive = std::weak_ptr(alive_),
+                     told = std::move(told)]() mutable {
     if (!loop.on_loop_thread()) return told();
     // The run is in the middle of its work, and `told` may do anything, such as destroying it.
-    loop.post([told = std::move(told)] {
+    loop.post([alive = std::move(alive), told = std::move(told)] {
       static LogLimit failures;
+      if (alive.expired()) return;
       try {
         told();
       } catch (...) {

@@ -81,6 +81,8 @@ class RunState {
   RunEvents events_;
   std::unique_ptr<Keeper> keeper_;  // null: it is not kept
   std::shared_ptr<AgentRun> run_;   // is touched on the loop alone
+  /// Whether this exists, for what is to be told on the loop.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace sluice::detail

@@ -113,7 +113,12 @@ void SseLink::on_bytes(std::string_view bytes) {
 }
 
 void SseLink::on_event(const SseEvent& event) {
-  if (event.type == "message") return owner_->on_message(event.data);
+  if (event.type == "message") {
+    const std::weak_ptr<const bool> alive = alive_;
+    owner_->on_message(event.data);
+    if (!alive.expired()) sweep_in_turn();
+    return;
+  }
   if (event.type != "endpoint" || place_) return;
   Result<Url> place = resolve(options_.url, event.data);
   if (!place) {
@@ -126,7 +131,6 @@ void SseLink::on_event(const SseEvent& event) {
 
 Result<void> SseLink::send(OutgoingMessage message) {
   if (is_over_) return fail(kLostConnection, "There is no connection to the server");
-  if (posts_.size() >= sweep_at_) sweep();
   if (posts_.size() + waiting_.size() + notifications_.waiting.size() + answers_.waiting.size() >=
       kMaxPosts) {
     return fail(kBusy, "There are " + std::to_string(kMaxPosts) + " messages to this server");
@@ -158,21 +162,40 @@ void SseLink::dispatch(OutgoingMessage message) {
 bool SseLink::drop(const RequestId& id) {
   for (auto it = posts_.begin(); it != posts_.end(); ++it) {
     if (it->second.id != id) continue;
-    bytes_ -= it->second.bytes;
+    release(it->second);
     posts_.erase(it);
     break;
   }
   return false;
 }
 
+void SseLink::release(Post& post) {
+  bytes_ -= std::exchange(post.bytes, 0);
+  post.memory.reset();
+}
+
+/// Looks at as many posts as there are only after as many messages, so that none costs much.
+void SseLink::sweep_in_turn() {
+  constexpr std::size_t kEach = 64;
+  unswept_ += kEach;
+  if (unswept_ < posts_.size()) return;
+  unswept_ = 0;
+  sweep();
+}
+
 void SseLink::sweep() {
-  std::erase_if(posts_, [this](const auto& each) {
-    const Post& post = each.second;
-    if (post.id.empty() || owner_->awaits(post.id)) return false;
-    bytes_ -= post.bytes;
-    return true;
-  });
-  sweep_at_ = 2 * posts_.size() + kMaxAnswered;
+  std::vector<std::uint64_t> over;
+  for (auto& [number, post] : posts_) {
+    if (post.id.empty() || owner_->awaits(post.id)) continue;
+    release(post);
+    over.push_back(number);
+  }
+  // Others may be about to end, and their connections are good for the next message.
+  if (over.size() > kMaxOver)
+    over.resize(over.size() - kMaxOver);
+  else
+    over.clear();
+  for (const std::uint64_t number : over) posts_.erase(number);
 }
 
 void SseLink::post(OutgoingMessage message, Lane* lane) {
@@ -209,8 +232,8 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
 
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
-  const Post done = std::move(posts_.extract(number).mapped());
-  bytes_ -= done.bytes;
+  Post done = std::move(posts_.extract(number).mapped());
+  release(done);
   if (Lane* const lane = done.lane) {
     --lane->under_way;
     if (!lane->waiting.empty()) {

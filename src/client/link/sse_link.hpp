@@ -59,8 +59,9 @@ class SseLink final : public ServerLink {
   /// Answers to the server under way at once, so that a server that asks much and takes nothing
   /// does not use up the descriptors of this process.
   static constexpr std::size_t kMaxAnswers = 32;
-  /// Posts of requests that are over: a server may not end its reply to them.
-  static constexpr std::size_t kMaxAnswered = 8;
+  /// Posts of requests that are over: a server may not end its replies to them. Their messages
+  /// take nothing any more.
+  static constexpr std::size_t kMaxOver = 8;
 
  private:
   /// Messages of a kind, of which not all may be under way at once. The others wait in their order.
@@ -68,6 +69,14 @@ class SseLink final : public ServerLink {
     std::size_t most;
     std::size_t under_way = 0;
     std::deque<OutgoingMessage> waiting = {};
+  };
+
+  struct Post {
+    AuthorizedHttp::Call call;
+    RequestId id;
+    Lane* lane = nullptr;
+    std::size_t bytes = 0;
+    std::shared_ptr<void> memory;
   };
 
   void connect();
@@ -78,8 +87,11 @@ class SseLink final : public ServerLink {
   void dispatch(OutgoingMessage message);
   /// `lane`: that it is in, or null.
   void post(OutgoingMessage message, Lane* lane);
-  /// Ends the posts of requests that are over.
+  void sweep_in_turn();
+  /// Has the posts of requests that are over take nothing, and ends the oldest beyond kMaxOver.
   void sweep();
+  /// What a message takes while it waits or is under way is free again.
+  void release(Post& post);
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
   /// The end of close().
@@ -96,18 +108,11 @@ class SseLink final : public ServerLink {
   int status_ = 0;
   std::optional<Url> place_;              // where to post; nothing before the server has said it
   std::vector<OutgoingMessage> waiting_;  // for that
-  struct Post {
-    AuthorizedHttp::Call call;
-    RequestId id;
-    Lane* lane = nullptr;
-    std::size_t bytes = 0;
-    std::shared_ptr<void> memory;
-  };
   std::map<std::uint64_t, Post> posts_;
   Lane notifications_{.most = 1};  // which must not overtake each other
   Lane answers_{.most = kMaxAnswers};
-  std::size_t bytes_ = 0;                // of all that wait or are under way
-  std::size_t sweep_at_ = kMaxAnswered;  // posts
+  std::size_t bytes_ = 0;    // of all that wait or are under way
+  std::size_t unswept_ = 0;  // posts that may have been looked at for the messages so far
   std::uint64_t last_number_ = 0;
   LastWords last_words_{*loop_};
   /// Whether this exists, for callbacks.

@@ -274,19 +274,29 @@ TEST_F(SseLinkTest, OnlySoManyAnswersAreUnderWayAtOnce) {
   EXPECT_THAT(asked, IsEmpty());
 }
 
-TEST_F(SseLinkTest, ThePostOfARequestThatIsOverEnds) {
+TEST_F(SseLinkTest, ThePostOfARequestThatIsOverTakesNothing) {
   const Asked stream = open_to("/m");
   settle();
   std::vector<Asked> posts;
+  std::vector<std::shared_ptr<int>> memory;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(link->send({.text = "{}", .id = std::to_string(i), .method = "tools/call"}));
+    memory.push_back(std::make_shared<int>(0));
+    ASSERT_TRUE(link->send(
+        {.text = "{}", .id = std::to_string(i), .method = "tools/call", .memory = memory.back()}));
     posts.push_back(next());
-    over.insert(std::to_string(i));
   }
   const auto open = [&posts] {
     return std::ranges::count_if(posts, [](const Asked& each) { return each.reply->is_open(); });
   };
-  EXPECT_TRUE(until([&] { return open() <= 2 * static_cast<long>(SseLink::kMaxAnswered); }));
+  EXPECT_EQ(open(), 100);
+  for (int i = 1; i < 100; ++i) over.insert(std::to_string(i));
+  for (int i = 0; i < 2; ++i) stream.reply->write(std::string_view("data: {}\n\n"));
+  stream.reply->flush();
+  ASSERT_TRUE(until([this] { return heard.size() == 2; }));
+  EXPECT_TRUE(until([&] { return open() == 1 + static_cast<long>(SseLink::kMaxOver); }));
+  EXPECT_TRUE(posts.front().reply->is_open()) << "somebody waits for it";
+  EXPECT_EQ(memory.front().use_count(), 2);
+  for (std::size_t i = 1; i < memory.size(); ++i) EXPECT_EQ(memory[i].use_count(), 1);
 }
 
 }  // namespace

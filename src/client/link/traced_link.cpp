@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/log/log.hpp"
+#include "core/text/json_escape.hpp"
 #include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/http/http_types.hpp"
@@ -72,6 +73,22 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
   return is_url ? masked_url(value) : std::string(value);
 }
 
+/// Secrets as they stand in JSON too, also where each slash is escaped.
+std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
+  for (std::size_t i = 0, given = secrets.size(); i < given; ++i) {
+    std::string escaped;
+    append_json_escaped(escaped, secrets[i]);
+    std::string slashed;
+    for (const char c : escaped) {
+      if (c == '/') slashed.push_back('\\');
+      slashed.push_back(c);
+    }
+    secrets.push_back(std::move(escaped));
+    secrets.push_back(std::move(slashed));
+  }
+  return secrets;
+}
+
 class TracedLink final : public ServerLink, private ServerLink::Owner {
  public:
   TracedLink(std::unique_ptr<ServerLink> link, std::string_view transport, OnTraffic on_traffic,
@@ -79,7 +96,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
       : link_(std::move(link)),
         transport_(transport),
         on_traffic_(std::move(on_traffic)),
-        secrets_(std::move(secrets)) {}
+        mask_(as_in_json(std::move(secrets))) {}
 
   void open(ServerLink::Owner& owner) override {
     owner_ = &owner;
@@ -99,7 +116,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
 
  private:
   void show(bool is_sent, std::string_view text) const {
-    const std::string shown = without_secrets(std::string(text), secrets_);
+    const std::string shown = mask_.masked(std::string(text));
     tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = shown});
   }
 
@@ -132,7 +149,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   std::unique_ptr<ServerLink> link_;
   std::string_view transport_;
   OnTraffic on_traffic_;
-  std::vector<std::string> secrets_;
+  SecretMask mask_;
   ServerLink::Owner* owner_ = nullptr;
 };
 
@@ -146,14 +163,14 @@ std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string
 
 HttpTap http_tap(const OnTraffic& on_traffic, std::vector<std::string> secrets) {
   if (!on_traffic) return {};
-  return [on_traffic, secrets = std::move(secrets)](const HttpHead& head) {
+  return [on_traffic, mask = SecretMask(std::move(secrets))](const HttpHead& head) {
     const bool is_request = !head.method.empty();
     Traffic traffic{.is_sent = is_request, .transport = "http"};
     traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
                                : std::to_string(head.status);
     for (const HeaderField& field : head.headers) {
-      traffic.headers.emplace_back(
-          field.name, without_secrets(shown_header(field.name, field.value, is_request), secrets));
+      traffic.headers.emplace_back(field.name,
+                                   mask.masked(shown_header(field.name, field.value, is_request)));
     }
     tell_traffic(on_traffic, traffic);
   };

@@ -71,6 +71,16 @@ TEST_F(TracedLinkTest, ShowsMessagesBothWaysAndPassesThemOn) {
   EXPECT_TRUE(link->carries_headers());
 }
 
+TEST_F(TracedLinkTest, SecretsAreMaskedInMessagesHoweverJsonWritesThem) {
+  const auto link =
+      traced(std::make_unique<EchoLink>(), "http",
+             [this](const Traffic& traffic) { seen.emplace_back(traffic.message); }, {"a/b\"c=="});
+  link->open(*this);
+  ASSERT_TRUE(link->send({.text = R"({"a":"a\/b\"c==","b":"a/b\"c=="})"}));
+  EXPECT_EQ(seen.at(0), R"({"a":"***","b":"***"})");
+  EXPECT_EQ(heard.at(0), R"(said {"a":"a\/b\"c==","b":"a/b\"c=="})") << "only shown so";
+}
+
 TEST_F(TracedLinkTest, AnExceptionOfTheUserHoldsNothingUp) {
   const auto link = traced(std::make_unique<EchoLink>(), "stdio",
                            [](const Traffic&) { throw std::runtime_error("full"); });

@@ -70,7 +70,11 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
       on_response(*message);
       break;
     case MessageKind::request:
-      if (!is_too_late(*message, only)) on_request(*message, request_of(only));
+      if (!is_too_late(*message, only)) {
+        on_request(*message, request_of(only));
+      } else if (server_.revision->era == Era::legacy) {
+        server_requests_.refuse(message->id, "The call that this belongs to has been answered");
+      }
       break;
     case MessageKind::notification:
       if (!is_too_late(*message, only)) on_notification(*message, only);
@@ -81,8 +85,10 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
 
 bool ClientSession::is_too_late(const Message& message, const RequestId* reply_to) const {
   if (reply_to == nullptr || request_of(reply_to) != 0) return false;
-  return server_.revision->era == Era::modern ||
-         (options_.is_shared && message.method == "notifications/message");
+  if (server_.revision->era == Era::modern) return true;
+  const bool is_of_its_client =
+      message.kind == MessageKind::request || message.method == "notifications/message";
+  return options_.is_shared && !reply_to->empty() && is_of_its_client && message.method != "ping";
 }
 
 void ClientSession::on_request(const Message& message, Number number) {

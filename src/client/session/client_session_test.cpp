@@ -250,6 +250,13 @@ TEST_F(ClientSessionTest, ALateLogMessageOfASharedSessionBelongsToNobody) {
   const std::string changed = R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
   EXPECT_TRUE(wire.owner->on_reply("2", changed));
   EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed"));
+  EXPECT_TRUE(wire.owner->on_reply("", log)) << "a stream of its own";
+  EXPECT_THAT(notified, ElementsAre("notifications/tools/list_changed", "notifications/message"));
+  wire.sent.clear();
+  EXPECT_TRUE(wire.owner->on_reply("2", R"({"jsonrpc":"2.0","id":7,"method":"roots/list"})"));
+  loop.run();
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_THAT(take(), HasSubstr(R"("id":7,"error")"));
 }
 
 TEST_F(ClientSessionTest, WhatComesInAModernReplyAfterItsAnswerBelongsToNobody) {

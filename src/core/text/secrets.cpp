@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
+#include "core/text/base64.hpp"
 #include "core/text/percent_encoding.hpp"
 #include "core/text/text.hpp"
 
@@ -44,38 +47,13 @@ bool is_harmless(std::string_view value) {
   return is_flag(value) || (value.size() <= kLongestNumber && std::ranges::all_of(value, is_digit));
 }
 
-/// Where something stands in a text.
-struct Range {
-  std::size_t begin;
-  std::size_t end;
-};
-
-/// Adds where `word` stands in `text`; as one, where it overlaps or touches itself. This is the
-/// algorithm of Knuth, Morris and Pratt, for the text and the word may both be of a server's
-/// choice.
-void find_all(std::string_view text, std::string_view word, std::vector<Range>& found) {
-  if (word.empty()) return;
-  // How much of the word's beginning stands at the end of so much of it.
-  std::vector<std::size_t> borders(word.size() + 1, 0);
-  const auto grow = [&](std::size_t matched, char next) {
-    while (matched > 0 && (matched == word.size() || word[matched] != next)) {
-      matched = borders[matched];
-    }
-    return word[matched] == next ? matched + 1 : 0;
-  };
-  for (std::size_t i = 1; i < word.size(); ++i) borders[i + 1] = grow(borders[i], word[i]);
-  const std::size_t before = found.size();
-  std::size_t matched = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    matched = grow(matched, text[i]);
-    if (matched < word.size()) continue;
-    const std::size_t begin = i + 1 - word.size();
-    if (found.size() > before && found.back().end >= begin) {
-      found.back().end = i + 1;
-    } else {
-      found.push_back({begin, i + 1});
-    }
-  }
+/// The user and the password of an Authorization field of the kind Basic (RFC 7617).
+std::optional<std::string> basic_credentials(std::string_view value) {
+  constexpr std::string_view kBasic = "basic ";
+  if (!to_lower(value.substr(0, kBasic.size())).starts_with(kBasic)) return std::nullopt;
+  std::optional<std::string> pair = decode_base64(value.substr(kBasic.size()));
+  if (!pair || !pair->contains(':')) return std::nullopt;
+  return pair;
 }
 
 /// Whether a scheme and a host come first, with a port that is a number or user information.
@@ -167,26 +145,67 @@ std::vector<std::string> secrets_in_header(std::string_view name, std::string_vi
   }
   add(value, kShortestSecret);
   add(value.substr(value.rfind(' ') + 1), kShortestSecret);
+  if (const auto pair = basic_credentials(value)) {
+    add(*pair, kShortestSecret);
+    add(std::string_view(*pair).substr(pair->find(':') + 1), kShortestSecret);
+  }
   while (!value.empty()) {
     const auto end = std::min(value.find_first_of(" ;,="), value.size());
-    add(value.substr(0, end), kLongPart);
+    const std::string_view part = value.substr(0, end);
+    add(part, is_harmless(part) ? kLongPart : kShortestSecret);
     value.remove_prefix(std::min(end + 1, value.size()));
   }
   return secrets;
 }
 
-std::string without_secrets(std::string text, const std::vector<std::string>& secrets) {
-  std::vector<Range> found;
-  for (const std::string& secret : secrets) find_all(text, secret, found);
-  if (found.empty()) return text;
-  std::ranges::sort(found, {}, &Range::begin);
-  std::string out;
-  std::size_t end = 0;  // of what is masked so far
-  for (const Range& each : found) {
-    if (each.begin > end || out.empty()) out.append(text, end, each.begin - end).append(kMask);
-    end = std::max(end, each.end);
+SecretMask::SecretMask(std::vector<std::string> secrets) {
+  std::ranges::sort(secrets);
+  const auto twice = std::ranges::unique(secrets);
+  secrets.erase(twice.begin(), twice.end());
+  for (std::string& secret : secrets) {
+    if (secret.empty()) continue;
+    Word word{.text = std::move(secret), .borders = {0, 0}};
+    for (std::size_t i = 1; i < word.text.size(); ++i) {
+      word.borders.push_back(word.grow(word.borders[i], word.text[i]));
+    }
+    words_.push_back(std::move(word));
   }
-  return out.append(text, end);
+}
+
+std::size_t SecretMask::Word::grow(std::size_t matched, char next) const {
+  while (matched > 0 && (matched == text.size() || text[matched] != next)) {
+    matched = borders[matched];
+  }
+  return text[matched] == next ? matched + 1 : 0;
+}
+
+void SecretMask::find_all(const Word& word, std::string_view text, std::vector<bool>& is_secret) {
+  if (text.size() < word.text.size()) return;
+  std::size_t matched = 0;
+  std::size_t marked = 0;  // of the text
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    matched = word.grow(matched, text[i]);
+    if (matched < word.text.size()) continue;
+    is_secret.resize(text.size());
+    for (marked = std::max(marked, i + 1 - matched); marked <= i; ++marked) {
+      is_secret[marked] = true;
+    }
+  }
+}
+
+std::string SecretMask::masked(std::string text) const {
+  std::vector<bool> is_secret;
+  for (const Word& word : words_) find_all(word, text, is_secret);
+  if (is_secret.empty()) return text;
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_secret[i]) {
+      out.push_back(text[i]);
+    } else if (i == 0 || !is_secret[i - 1]) {
+      out.append(kMask);
+    }
+  }
+  return out;
 }
 
 std::string masked_word(std::string_view word) {

@@ -33,9 +33,32 @@ std::vector<std::string> secrets_in_url(std::string_view url);
 /// The same of a header field: its value, what stands behind the name of its kind, and its long
 /// parts.
 std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
-/// `text` with a mask in place of each of these; one for those that overlap or touch. Takes time
-/// for each character of the text and each secret, whatever they are.
-std::string without_secrets(std::string text, const std::vector<std::string>& secrets);
+
+/// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Knuth,
+/// Morris and Pratt: it takes time for each character and each secret, whatever they are.
+class SecretMask {
+ public:
+  SecretMask() = default;
+  explicit SecretMask(std::vector<std::string> secrets);
+
+  [[nodiscard]] bool empty() const { return words_.empty(); }
+  /// `text` with a mask in place of each secret; one for those that overlap or touch.
+  [[nodiscard]] std::string masked(std::string text) const;
+
+ private:
+  struct Word {
+    std::string text;
+    /// How much of the beginning stands at the end of so much of it.
+    std::vector<std::size_t> borders;
+    /// How much of it stands at the end of a text, of which it was `matched` before `next`.
+    [[nodiscard]] std::size_t grow(std::size_t matched, char next) const;
+  };
+
+  /// Marks the characters of `text` that belong to `word`. `is_secret` is empty before the first.
+  static void find_all(const Word& word, std::string_view text, std::vector<bool>& is_secret);
+
+  std::vector<Word> words_;
+};
 
 /// The same of a word that may be meant as a URL: user information with a password goes also if
 /// there is no scheme before it.

@@ -29,6 +29,10 @@ TEST(SecretsTest, UrlsLoseWhatMayBeSecret) {
   EXPECT_EQ(masked_url(""), "");
 }
 
+std::string without_secrets(std::string text, std::vector<std::string> secrets) {
+  return SecretMask(std::move(secrets)).masked(std::move(text));
+}
+
 TEST(SecretsTest, TextsLoseWhatIsSecretInAUrl) {
   const auto secrets =
       secrets_in_url("https://me:hunter2@h:1/p/key-in-path?api_key=SECRET1&n=7&BARE22#fragment");
@@ -109,6 +113,12 @@ TEST(SecretsTest, AHeaderLosesAllOfItsSecrets) {
             "sid is ***");
   EXPECT_EQ(without_secrets("key abc def ghijkl", secrets_in_header("X-Api-Key", "abc def ghijkl")),
             "key ***");
+  EXPECT_EQ(
+      without_secrets("sid is s3cret7", secrets_in_header("Cookie", "sid=s3cret7; theme=dark")),
+      "sid is ***");
+  const auto basic = secrets_in_header("Authorization", "Basic am9lOmh1bnRlcjJodW50ZXI=");
+  EXPECT_EQ(without_secrets("joe:hunter2hunter, hunter2hunter, am9lOmh1bnRlcjJodW50ZXI=", basic),
+            "***, ***, ***");
   EXPECT_EQ(secrets_in_header("X-Tenant", "acme").size(), 0U);
   EXPECT_EQ(secrets_in_header("X-Custom", "hunter2hunter").size(), 1U);
 }

@@ -18,17 +18,23 @@ bool is_out_of_reach(const Error& answer) {
   return status == kLostConnection || status == kGatewayTimeout;
 }
 
-/// Masks these in the strings and the names of a value. As deep as the parser lets values be.
-void mask(json::value& value, const std::vector<std::string>& secrets) {
+/// Masks secrets in the strings, numbers and names of a value. As deep as the parser lets values
+/// be.
+void mask_in(json::value& value, const SecretMask& mask) {
   if (value.is_string()) {
-    value = without_secrets(std::string(value.get_string()), secrets);
+    value = mask.masked(std::string(value.get_string()));
+  } else if (value.is_number()) {
+    std::string number = to_json(value);
+    if (mask.masked(number) != number) value = kMask;
   } else if (value.is_array()) {
-    for (json::value& each : value.get_array()) mask(each, secrets);
+    for (json::value& each : value.get_array()) mask_in(each, mask);
   } else if (value.is_object()) {
     json::object masked;
     for (auto& [name, member] : value.get_object()) {
-      mask(member, secrets);
-      masked.insert_or_assign(without_secrets(std::string(name), secrets), std::move(member));
+      mask_in(member, mask);
+      std::string shown = mask.masked(std::string(name));
+      while (masked.contains(shown)) shown.push_back('*');
+      masked.emplace(shown, std::move(member));
     }
     value = std::move(masked);
   }
@@ -113,11 +119,10 @@ void Upstream::on_lost(const Error& said) const {
 Error Upstream::of_connection(const Error& why) const {
   const bool is_absent = options_.starts_program && why.code == kBadRequest;
   const int code = is_absent ? kLostConnection : why.code;
-  if (options_.secrets.empty()) return {code, why.message, why.data};
+  if (mask_.empty()) return {code, why.message, why.data};
   Result<json::value> data = parse_json(why.data);
-  if (data) mask(*data, options_.secrets);
-  return {code, without_secrets(why.message, options_.secrets),
-          data ? to_json(*data) : std::string()};
+  if (data) mask_in(*data, mask_);
+  return {code, mask_.masked(why.message), data ? to_json(*data) : std::string()};
 }
 
 Error Upstream::explained(const Error& why) const {

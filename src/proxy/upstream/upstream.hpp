@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/log/log_limit.hpp"
+#include "core/text/secrets.hpp"
 #include "json/json.hpp"
 #include "protocol/mirrored_headers.hpp"
 
@@ -41,7 +42,8 @@ struct UpstreamOptions {
 /// Belongs to its loop.
 class Upstream {
  public:
-  explicit Upstream(UpstreamOptions options) : options_(std::move(options)) {}
+  explicit Upstream(UpstreamOptions options)
+      : options_(std::move(options)), mask_(options_.secrets) {}
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
   /// Why it is not tried at present, or nothing.
@@ -74,6 +76,7 @@ class Upstream {
   [[nodiscard]] Error of_connection(const Error& why) const;
 
   UpstreamOptions options_;
+  SecretMask mask_;
   std::string spoken_;  // the legacy revision that it spoke last
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),

@@ -124,8 +124,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
-    self->told_level_ = std::nullopt;
-    self->want_level();
+    self->forget_level();
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
@@ -190,9 +189,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   heard();
   first_number_ = last_number_;
   has_listened_ = false;
-  told_level_ = std::nullopt;
-  telling_ = 0;
-  want_level();
+  forget_level();
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
   if (server_.revision->era == Era::legacy) on_listening();
@@ -243,6 +240,15 @@ void UpstreamSession::want_level() {
   if (telling_ == 0) tell_level();
 }
 
+void UpstreamSession::forget_level() {
+  told_level_ = std::nullopt;
+  telling_ = 0;
+  want_level();
+  if (telling_ != 0) return;
+  answered_round_ = level_round_;
+  send_held();
+}
+
 void UpstreamSession::tell_level() {
   sent_level_ = level_;
   telling_ = level_round_;
@@ -256,7 +262,8 @@ void UpstreamSession::tell_level() {
 }
 
 void UpstreamSession::on_level_told(bool is_taken) {
-  if (is_taken) told_level_ = sent_level_;
+  // What was not answered in time may have been taken.
+  told_level_ = is_taken ? sent_level_ : std::nullopt;
   answered_round_ = std::exchange(telling_, 0);
   const bool has_changed = level_ != sent_level_;
   if (!has_changed) answered_round_ = level_round_;

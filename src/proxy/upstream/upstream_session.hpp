@@ -151,6 +151,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void opened(const Result<void>& outcome);
   /// The server may have to be told of another level. Later requests wait for that.
   void want_level();
+  /// A new session knows of no level.
+  void forget_level();
   void tell_level();
   void on_level_told(bool is_taken);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);

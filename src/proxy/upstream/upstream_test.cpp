@@ -26,5 +26,31 @@ TEST(UpstreamTest, ErrorsKeepTheirDataButForSecrets) {
   EXPECT_THAT(told.data, Not(HasSubstr("s3cr")));
 }
 
+TEST(UpstreamTest, NamesThatAreMaskedAlikeKeepTheirMembers) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = {"one-1", "two-2"};
+  const Upstream upstream(std::move(options));
+  const Error told = upstream.explained({-32000, "no", R"({"one-1":1,"two-2":2,"other":3})"});
+  EXPECT_THAT(told.data, HasSubstr(R"({"***":1,"****":2,"other":3})"));
+}
+
+TEST(UpstreamTest, ASecretThatIsANumberIsMasked) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = secrets_in_header("X-Api-Key", "12345678");
+  const Upstream upstream(std::move(options));
+  const Error told = upstream.explained({-32000, "no", R"({"key":12345678,"n":1234567})"});
+  EXPECT_THAT(told.data, HasSubstr(R"({"key":"***","n":1234567})"));
+}
+
+TEST(UpstreamTest, MaskingTakesNoTimeForEachStringAndEachByteOfASecret) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = secrets_in_header("Authorization", "Bearer " + std::string(100'000, 'x'));
+  const Upstream upstream(std::move(options));
+  std::string data = "[";
+  for (int i = 0; i < 500'000; ++i) data.append(R"("xxxxxxx",)");
+  EXPECT_EQ(upstream.explained({-32000, "no", data + "0]"}).data.size(),
+            upstream.explained({-32000, "no", data + "1]"}).data.size());
+}
+
 }  // namespace
 }  // namespace sluice

@@ -38,8 +38,8 @@ struct ClientSessionOptions {
   bool asks_first = true;
   /// The server is known to be of the legacy era, so it is not probed. Only without `revision`.
   bool expects_legacy = false;
-  /// Several clients use the session. A log message in the reply to a request that is answered
-  /// belongs to none of them then.
+  /// Several clients use the session. Log messages and questions in the reply to a request that is
+  /// answered belong to none of them then.
   bool is_shared = false;
   /// A server that is silent for so long is a legacy one. Counts from when the connection stands,
   /// if the link tells that; until then, connect_timeout counts.

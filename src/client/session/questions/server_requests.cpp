@@ -36,6 +36,10 @@ constexpr std::size_t kMaxMeta = 4096;
 
 }  // namespace
 
+void ServerRequests::refuse(const RequestId& id, std::string_view why) {
+  reply(id, {{"error", {{"code", kInvalidRequest}, {"message", why}}}});
+}
+
 void ServerRequests::on_request(const Message& message, std::uint64_t request) {
   const auto refuse = [this, &message](int code, std::string_view why) {
     reply(message.id, {{"error", {{"code", code}, {"message", why}}}});

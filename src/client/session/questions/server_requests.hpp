@@ -25,6 +25,8 @@ class ServerRequests {
 
   /// `request`: the number of the client's request in whose reply it came; 0 if there is none.
   void on_request(const Message& message, std::uint64_t request);
+  /// Answers a request of the server with an error.
+  void refuse(const RequestId& id, std::string_view why);
   /// The server takes a request back (notifications/cancelled).
   void on_cancelled(const Message& message);
   /// Nobody hears the answers any more.
