@@ -201,7 +201,7 @@ void ClientSession::send_round(Number number, OpenRequest& request) {
                                            .id = std::to_string(request.id),
                                            .may_become_task = request.options.may_become_task},
                                           *server_.revision);
-  message.memory = request.options.memory;
+  message.memory = std::exchange(request.options.memory, nullptr);
   Result<void> sent = link_->send(std::move(message));
   if (!sent) return end_later(number, std::unexpected(std::move(sent.error())));
   expect(number, request);

@@ -20,8 +20,8 @@ struct RequestOptions {
   bool may_become_task = false;
   /// It is asked also while as many requests are unanswered as may be.
   bool is_probe = false;
-  /// What the request takes in somebody's memory; kept until the link has done with its message, in
-  /// each of its rounds, and also if it is cancelled before.
+  /// What the message takes in somebody's memory; kept until the link has done with it, also if the
+  /// request is cancelled before. Further rounds have none.
   std::shared_ptr<void> memory = {};
 };
 
