@@ -243,6 +243,9 @@ json::object ask_form(const json::object& params, const AskedUser& user) {
   return {{"action", "accept"}, {"content", std::move(content)}};
 }
 
+/// How long the end of a question is waited for after an interrupt, in milliseconds.
+constexpr int kLongestFarewell = 2000;
+
 /// Reads a line from the terminal, or nothing at its end or when nobody waits for the answer.
 std::optional<std::string> read_terminal_line() {
   const Descriptor over(::eventfd(0, EFD_CLOEXEC));
@@ -257,8 +260,12 @@ std::optional<std::string> read_terminal_line() {
     if (waits[1].revents != 0 || waits[2].revents != 0) {
       // The shell must not read what was typed for the server.
       ::tcflush(STDIN_FILENO, TCIFLUSH);
-      if (!Interrupts::is_pending()) {
+      if (waits[2].revents == 0 && !Interrupts::is_pending()) {
         write_all(STDERR_FILENO, "\nThe question was withdrawn.\n");
+      }
+      // An interrupt ends what the question belongs to. It is no answer, which could be faster.
+      if (waits[1].revents == 0 && question_stop().stop_possible()) {
+        ::poll(&waits[1], 1, kLongestFarewell);
       }
       return std::nullopt;
     }
