@@ -38,7 +38,10 @@ class ProxyQuestionsTest : public ::testing::Test {
       }
     };
   }
-  ~ProxyQuestionsTest() override { server.on_message = {}; }
+  ~ProxyQuestionsTest() override {
+    server.on_message = {};
+    server.kept.clear();  // it is of the proxy's clients
+  }
 
   std::int64_t call(FakeClient& client, const std::string& tool, json::object more_meta = {}) {
     const auto id = client.request("tools/call", {{"name", tool}}, std::move(more_meta));
