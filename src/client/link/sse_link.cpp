@@ -174,7 +174,8 @@ void SseLink::release(Post& post) {
   post.memory.reset();
 }
 
-/// Looks at as many posts as there are only after as many messages, so that none costs much.
+/// Each message allows to look at a few posts. There is a sweep once that is enough for all, so no
+/// message costs much on average.
 void SseLink::sweep_in_turn() {
   constexpr std::size_t kEach = 64;
   unswept_ += kEach;
@@ -191,10 +192,7 @@ void SseLink::sweep() {
     over.push_back(number);
   }
   // Others may be about to end, and their connections are good for the next message.
-  if (over.size() > kMaxOver)
-    over.resize(over.size() - kMaxOver);
-  else
-    over.clear();
+  over.resize(over.size() > kMaxOver ? over.size() - kMaxOver : 0);
   for (const std::uint64_t number : over) posts_.erase(number);
 }
 

@@ -112,7 +112,7 @@ class SseLink final : public ServerLink {
   Lane notifications_{.most = 1};  // which must not overtake each other
   Lane answers_{.most = kMaxAnswers};
   std::size_t bytes_ = 0;    // of all that wait or are under way
-  std::size_t unswept_ = 0;  // posts that may have been looked at for the messages so far
+  std::size_t unswept_ = 0;  // posts that the messages since the last sweep allow to look at
   std::uint64_t last_number_ = 0;
   LastWords last_words_{*loop_};
   /// Whether this exists, for callbacks.

@@ -48,9 +48,11 @@ class SecretMask {
  private:
   struct Word {
     std::string text;
-    /// How much of the beginning stands at the end of so much of it.
+    /// For each length: how long a shorter beginning of the word is that ends its beginning of
+    /// that length.
     std::vector<std::size_t> borders;
-    /// How much of it stands at the end of a text, of which it was `matched` before `next`.
+    /// A text ends with the first `matched` characters of the word. Returns with how many it ends
+    /// once `next` is added.
     [[nodiscard]] std::size_t grow(std::size_t matched, char next) const;
   };
 

@@ -1,10 +1,12 @@
 #include "proxy/calls/forwarded_call.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "client/session/task_follower.hpp"
 #include "core/log/over_limit.hpp"
+#include "core/text/text.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/input_rounds.hpp"
@@ -21,12 +23,14 @@ namespace {
 /// Room for the text of most results.
 constexpr std::size_t kUsualResult = 512;
 
-/// The keys that are ours begin with it.
+/// The proxy's own keys are this and a number.
 constexpr std::string_view kOwnKey = "q";
-/// What a request takes besides its parameters while it waits for a server, with a cancellation.
-constexpr std::size_t kQueued = 512;
 /// So many keys of a server are kept in a call. Later questions have ours.
 constexpr std::size_t kMostKeys = 64;
+
+bool may_be_own_key(std::string_view key) {
+  return key.starts_with(kOwnKey) && std::ranges::all_of(key.substr(kOwnKey.size()), is_digit);
+}
 
 /// A number of a progress notification; nothing if there is none.
 std::optional<double> number_at(const json::object& params, std::string_view name) {
@@ -116,7 +120,7 @@ void ForwardedCall::begin(json::object params) {
 bool ForwardedCall::hold_message(const json::object& params) {
   // Otherwise each request has a connection, which goes with it.
   if (!session().shares_connection()) return true;
-  Result<MemoryHold> held = hold_all(call_->memory(), kQueued + size_of(params).memory(),
+  Result<MemoryHold> held = hold_all(call_->memory(), kQueuedMessage + size_of(params).memory(),
                                      "calls that the server has not taken");
   if (!held) {
     end(held.error());
@@ -194,8 +198,8 @@ bool ForwardedCall::can_ask() const {
 std::string ForwardedCall::key_for(const ServerQuestion& question) {
   // A server may use a key again in a later round, or one that would be ours. Our client would take
   // that for the same question.
-  const bool may_be_ours = question.key.empty() || question.key.starts_with(kOwnKey);
-  if (!may_be_ours && keys_.size() < kMostKeys && keys_.insert(question.key).second) {
+  const bool can_be_kept = !question.key.empty() && !may_be_own_key(question.key);
+  if (can_be_kept && keys_.size() < kMostKeys && keys_.insert(question.key).second) {
     return question.key;
   }
   return std::string(kOwnKey) + std::to_string(question.number);

@@ -20,4 +20,7 @@ Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string
 Result<MemoryHold> hold_all(std::shared_ptr<MemoryShare> share, std::size_t bytes,
                             std::string_view what);
 
+/// What a message takes besides its text while it waits for a server behind a proxy.
+inline constexpr std::size_t kQueuedMessage = 512;
+
 }  // namespace sluice

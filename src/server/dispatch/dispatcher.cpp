@@ -26,8 +26,6 @@ namespace {
 
 /// The most steps that a validation may take on the loop. That is less than a millisecond.
 constexpr std::uint64_t kStepsAtOnce = 20'000;
-/// What a message takes besides its text while it waits for a server behind the proxy.
-constexpr std::size_t kQueued = 512;
 
 /// The revision that an initialize agrees on; null if it names none.
 const Revision* revision_to_initialize(const Message& message) {
@@ -199,9 +197,9 @@ void Dispatcher::notification(const Message& message, const std::shared_ptr<Sess
     if (const auto id = cancelled_by(message)) session->cancel_call(*id);
   } else if (definition().forwarder != nullptr) {
     // However short they are, there may be very many.
-    auto held =
-        hold_all(streams_->streams().memory_of(session->principal()), message.text.size() + kQueued,
-                 "notifications that the server behind has not taken");
+    auto held = hold_all(streams_->streams().memory_of(session->principal()),
+                         message.text.size() + kQueuedMessage,
+                         "notifications that the server behind has not taken");
     if (!held) return log_debug("a notification is dropped", {{"why", held.error().message}});
     definition().forwarder->notify({.method = message.method,
                                     .params = params_of(message),
