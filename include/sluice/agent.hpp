@@ -56,9 +56,10 @@ struct RunStep {
   std::optional<AgentEvent> event = {};  // if there is one
 };
 
-/// A run of an agent. Destroying it cancels it, with its calls and the model's answer. Thread-safe,
-/// but only one thread or coroutine at a time may take events: another one gets std::logic_error.
-/// Must not be destroyed within a callback of a client, but for the function of on_next().
+/// A run of an agent. Destroying it cancels it, with its calls and the model's answer; tasks of a
+/// run that is in a store go on, for Agent::resume(). Thread-safe, but only one thread or coroutine
+/// at a time may take events: another one gets std::logic_error. Must not be destroyed within a
+/// callback of a client, but for the function of on_next().
 ///
 /// Events that nobody takes hold up what makes them, as AgentOptions::events says.
 class [[nodiscard]] Run {

@@ -1,7 +1,9 @@
 // What holds for a run that goes on: its agent's rules, its budgets, and how it had ended.
 
 #include <algorithm>
+#include <chrono>
 #include <expected>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -192,17 +194,61 @@ TEST(AgentResumeRules, WhatACallThatIsMadeAgainHasWrittenIsForgotten) {
   EXPECT_THAT(last_shown(second), Not(HasSubstr("line 1")));
 }
 
+/// A run whose call is the task that `started[0]` is.
+struct TaskBench : KeptBench {
+  explicit TaskBench(AgentOptions options = {}) : KeptBench(std::move(options)) {
+    start();
+    model.call("other");
+    model.end();
+    loop.run();
+    tools.started[0]->sink->on_task("task-7");
+    loop.run();
+  }
+};
+
 TEST(AgentResumeRules, WhoeverGoesOnWithARunHasItsTasks) {
-  KeptBench bench;
-  bench.start();
-  bench.model.call("other");
-  bench.model.end();
-  bench.loop.run();
-  bench.tools.started[0]->sink->on_task("task-7");
-  bench.loop.run();
+  TaskBench bench;
   bench.keeper.fails = true;
   ASSERT_TRUE(bench.run->inject({.text = "Well?"}));
   EXPECT_EQ(text_at(bench.take().back().data, "status"), "failed");
+  EXPECT_TRUE(bench.tools.started[0]->is_left);
+  EXPECT_TRUE(bench.tools.started[0]->is_dropped);
+}
+
+TEST(AgentResumeRules, ATaskIsCancelledOnceThatIsKept) {
+  TaskBench bench;
+  bench.keeper.keeps_at_once = false;
+  bench.run->cancel();
+  bench.loop.run();
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped);
+  bench.tools.started[0]->sink->on_output({.text = "late"});
+  bench.keeper.finish();
+  for (const AgentEvent& event : bench.take()) EXPECT_NE(event.text, "late");
+  EXPECT_TRUE(bench.tools.started[0]->is_dropped);
+  EXPECT_FALSE(bench.tools.started[0]->is_left);
+}
+
+TEST(AgentResumeRules, ARunThatSomebodyElseGoesOnWithCancelsNoTask) {
+  AgentOptions slow;
+  slow.call_timeout = std::chrono::seconds(1);
+  const std::vector<std::function<void(TaskBench&)>> ends = {
+      [](TaskBench& bench) { bench.run->cancel(); },
+      [](TaskBench& bench) { bench.run->cancel_turn(); },
+      [](TaskBench& bench) { EXPECT_TRUE(bench.run->cancel_call("call_1")); },
+      [](TaskBench& bench) { bench.loop.advance(std::chrono::seconds(2)); },
+  };
+  for (const auto& end : ends) {
+    TaskBench bench(slow);
+    bench.keeper.fails = true;
+    end(bench);
+    EXPECT_EQ(text_at(bench.take().back().data, "status"), "failed");
+    EXPECT_TRUE(bench.tools.started[0]->is_left);
+  }
+}
+
+TEST(AgentResumeRules, ARunThatIsDestroyedLeavesItsTasksToWhoeverGoesOn) {
+  TaskBench bench;
+  bench.run.reset();
   EXPECT_TRUE(bench.tools.started[0]->is_left);
   EXPECT_TRUE(bench.tools.started[0]->is_dropped);
 }

@@ -77,6 +77,7 @@ AgentRun::~AgentRun() {
   if (timer_ != 0) loop_->cancel(timer_);
   for (const auto& [id, call] : calls_) {
     call->leave();
+    if (keeper_ != nullptr && call->running != nullptr) call->running->leave_task();
     // It has a pointer to the call, too.
     call->running.reset();
   }

@@ -28,7 +28,8 @@ namespace sluice {
 /// One run of an agent: a model that is asked, the tools that it calls, and what it makes of their
 /// output while they run. A state machine over an Engine and a ToolHost. Belongs to its loop, on
 /// which all functions must be called; its events may be taken on any thread. Destroying it cancels
-/// all that it has begun. Owned by shared pointers.
+/// all that it has begun, but for the tasks of a run that is kept, which restore() takes up again.
+/// Owned by shared pointers.
 ///
 /// The model is asked when all calls of its last answer have ended; before, if a policy wants a
 /// reaction or an input comes, and the calls are answered with placeholders then; and again when
@@ -201,6 +202,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool was_cut_ = false;     // the last answer, by its length
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
+  /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known
+  /// to be still the one whose they are, and may cancel them.
+  std::vector<std::unique_ptr<ToolCall>> ended_tasks_;
+  std::size_t keeping_ended_ = 0;         // of these, what the state has that is being kept
   bool keeps_again_ = false;              // the state has changed meanwhile
   std::optional<AgentEvent> last_event_;  // waits until the state is kept
   bool is_scheduled_ = false;

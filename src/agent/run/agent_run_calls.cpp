@@ -160,12 +160,11 @@ void AgentRun::on_task(RunningCall& call, std::string id) {
 }
 
 void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
-  if (phase_ == Phase::over) return;
+  if (phase_ == Phase::over || call.state != RunningCall::State::running) return;
   const TimePoint now = loop_->clock().now();
   const std::uint64_t number = call.chunks++;
-  const bool is_running = call.state == RunningCall::State::running;
   call.heard_at = now;
-  if (is_running && options_.detaches) {
+  if (options_.detaches) {
     std::string shown = chunk.content.empty() ? chunk.text : to_json(chunk.content);
     if (options_.guardrails.chunk) {
       auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
@@ -216,11 +215,12 @@ void AgentRun::on_end(RunningCall& call, ToolEnd end) {
 
 void AgentRun::end_call(RunningCall& call, ToolEnd end) {
   const std::string& id = call.asked.id;
-  if (call.state == RunningCall::State::running) {
-    --running_;
-  }
+  if (call.state == RunningCall::State::running) --running_;
   call.state = RunningCall::State::ended;
   call.is_marked = false;
+  if (keeper_ != nullptr && !call.task.empty() && call.running != nullptr) {
+    ended_tasks_.push_back(std::move(call.running));
+  }
   call.running.reset();
   events_->push({.type = AgentEventType::tool_output_done,
                  .turn = responses_,

@@ -100,6 +100,7 @@ void AgentRun::keep() {
     return;
   }
   is_keeping_ = true;
+  keeping_ended_ = ended_tasks_.size();
   std::vector<std::shared_ptr<RunningCall>> marked;
   for (const auto& [id, call] : calls_) {
     if (call->is_marked) marked.push_back(call);
@@ -116,6 +117,7 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
   if (!kept) {
     // Whoever goes on with what is kept must not find that more has happened.
     keeper_ = nullptr;
+    for (const auto& task : std::exchange(ended_tasks_, {})) task->leave_task();
     const std::string why = "The run's state cannot be kept: " + kept.error().message;
     if (phase_ != Phase::over) {
       for (const auto& [id, call] : calls_) {
@@ -128,6 +130,8 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
     last_event_->data["reason"] = why;
     return write_last();
   }
+  ended_tasks_.erase(ended_tasks_.begin(),
+                     ended_tasks_.begin() + static_cast<std::ptrdiff_t>(keeping_ended_));
   for (const auto& call : marked) call->is_recorded = true;
   if (!marked.empty()) later();
   if (std::exchange(keeps_again_, false)) return keep();
