@@ -27,6 +27,7 @@
 #include "sluice/model.hpp"
 #include "sluice/request_loop.hpp"
 #include "sluice/task.hpp"
+#include "sluice/trace_context.hpp"
 
 namespace sluice {
 
@@ -125,9 +126,10 @@ class Agent {
 
   /// The tools, as the model knows them.
   const std::vector<AgentTool>& tools() const;
-  /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails.
+  /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the
+  /// trace that the run belongs to, such as Call::trace(), which its calls pass on; null: none.
   /// Throws Error -32602 if the input is empty.
-  Run run(std::string input, std::string id = {}) const;
+  Run run(std::string input, std::string id = {}, const TraceContext* parent = nullptr) const;
 
   /// Goes on with a run that ended or broke off, also in another process, with the instructions and
   /// tools that this agent has. An input is the user's next, and has budgets of its own. Without
@@ -140,9 +142,11 @@ class Agent {
   /// agent, and wait for approval if it demands that, even if they were approved before.
   /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken or the input
   /// is empty.
-  Run resume(const std::string& id, std::optional<std::string> input = {}) const;
+  Run resume(const std::string& id, std::optional<std::string> input = {},
+             const TraceContext* parent = nullptr) const;
   /// The same with what Run::snapshot() was. The run has a new id.
-  Run resume(const json::object& snapshot, std::optional<std::string> input = {}) const;
+  Run resume(const json::object& snapshot, std::optional<std::string> input = {},
+             const TraceContext* parent = nullptr) const;
 
  private:
   std::shared_ptr<detail::AgentState> state_;

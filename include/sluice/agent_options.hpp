@@ -19,6 +19,7 @@
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/run_store.hpp"
+#include "sluice/spans.hpp"
 
 namespace sluice {
 
@@ -142,6 +143,10 @@ struct AgentOptions {
   /// before each call is made, and fails if that is not possible. Calls become tasks wherever their
   /// server lets them. A run waits for the store, but no other run does.
   std::shared_ptr<RunStore> store = {};
+
+  /// Who takes the spans of the runs, such as otlp_exporter(); null: nobody. They are of each run,
+  /// answer, call and reaction, and hold no texts of users, models or tools.
+  std::shared_ptr<SpanExporter> spans = {};
 
   SamplingParams sampling = {};
   std::optional<int> max_tokens = {};  // of one answer

@@ -135,7 +135,9 @@ struct ClientOptions {
   /// A server that is silent on the first question is taken for a legacy one after this. Over HTTP
   /// it counts from when the connection stands, with its tunnel and TLS. 0: never.
   std::chrono::nanoseconds probe_timeout = std::chrono::seconds(5);
-  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(30);  // 0: no limit
+  /// How long a connection may take, with its tunnel and TLS, and how long the server may then be
+  /// silent when a session begins. 0: no limit.
+  std::chrono::nanoseconds connect_timeout = std::chrono::seconds(30);
   /// Without an answer or progress for so long, a request is given up and the server told, unless
   /// its CallOptions say otherwise. 0: no limit.
   std::chrono::nanoseconds idle_timeout = std::chrono::seconds(60);

@@ -10,9 +10,9 @@ namespace sluice {
 /// OpenTelemetry trace context). Each text is as the client sent it, so that it can be passed on. A
 /// text that is not valid is left empty.
 struct TraceContext {
-  std::string traceparent;  // W3C Trace Context, section 3.2
-  std::string tracestate;   // section 3.3; empty without a traceparent
-  std::string baggage;      // W3C Baggage, section 3.1; independent of the other two
+  std::string traceparent = {};  // W3C Trace Context, section 3.2
+  std::string tracestate = {};   // section 3.3; empty without a traceparent
+  std::string baggage = {};      // W3C Baggage, section 3.1; independent of the other two
 
   // These return views into traceparent.
 

@@ -227,6 +227,27 @@ TEST_F(OneLegacySessionTest, AQuestionGoesOnlyToAClientThatCanBeAsked) {
   EXPECT_THAT(able->heard_of("elicitation/create"), SizeIs(1));
 }
 
+TEST_F(OneLegacySessionTest, AQuestionOfACallThatIsAnsweredGoesToNobodyElse) {
+  const json::object able{{"elicitation", json::object()}};
+  const auto one = session_client(able);
+  const auto two = session_client(able);
+  one->request("tools/call", {{"name", "one"}});
+  two->request("tools/call", {{"name", "two"}});
+  proxy.run();
+  const json::object& call = calls.at("one");
+  // In one piece, so that the question is still on its way when the call ends.
+  link().say_in_reply_to(
+      call, {{"jsonrpc", "2.0"},
+             {"id", "q"},
+             {"method", "elicitation/create"},
+             {"params", {{"message", "For one only"}, {"requestedSchema", json::object()}}}});
+  link().say_in_reply_to(call,
+                         {{"jsonrpc", "2.0"}, {"id", call.at("id")}, {"result", json::object()}});
+  proxy.run();
+  EXPECT_THAT(two->heard_of("elicitation/create"), IsEmpty());
+  EXPECT_THAT(server.heard.back(), AllOf(HasSubstr(R"("id":"q")"), HasSubstr(R"("error")")));
+}
+
 TEST_F(OneModernSessionTest, AQuestionGoesOnlyToTheClientOfItsCall) {
   const json::object able{{"elicitation", json::object()}};
   const auto asked = session_client(able);

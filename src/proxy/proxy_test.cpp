@@ -263,8 +263,10 @@ TEST(ProxyTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
   FakeLink& link = *server.links.front();
   link.forget_session(call);
   proxy.run();
-  ASSERT_THAT(levels, SizeIs(2));
+  EXPECT_THAT(levels, SizeIs(1)) << "one beside it could overtake it";
   server.answer(link, levels[0], json::object());
+  proxy.run();
+  ASSERT_THAT(levels, SizeIs(2)) << "nobody knows which session has taken it";
   const auto next = client.request("tools/call", {{"name", "tool"}});
   proxy.run();
   EXPECT_EQ(client.answer_to(next), nullptr) << "the new session does not know the level yet";

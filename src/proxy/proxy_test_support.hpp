@@ -48,6 +48,10 @@ class FakeLink final : public ServerLink {
   void say(const json::object& message) {
     if (owner_ != nullptr) owner_->on_message(to_json(message));
   }
+  /// The same in the reply to a request.
+  void say_in_reply_to(const json::object& request, const json::object& message) {
+    if (owner_ != nullptr) owner_->on_reply(to_json(request.at("id")), to_json(message));
+  }
   void die() {
     if (Owner* const owner = std::exchange(owner_, nullptr)) {
       owner->on_lost({kLostConnection, "it has died", {}});

@@ -48,6 +48,27 @@ TEST(SeveralServersTest, ServersHavePrefixesThatStayWhenOneIsAdded) {
   }
 }
 
+TEST(SeveralServersTest, APrefixThatTheOnlyServerHasStaysWhenASecondIsAdded) {
+  FakeServer red("red", false);
+  FakeServer blue("blue", true);
+  for (FakeServer* const each : {&red, &blue}) answer_calls(*each);
+  for (const bool has_second : {false, true}) {
+    std::vector<UpstreamOptions> upstreams{red.upstream(true)};
+    if (has_second) upstreams.push_back(blue.upstream(true));
+    FakeProxy proxy(std::move(upstreams));
+    FakeClient client(*proxy.server, Kind::session);
+    client.initialize();
+    proxy.run();
+    const auto list = client.request("tools/list");
+    const auto call = client.request("tools/call", {{"name", "red_tool"}});
+    const auto lost = client.request("tools/call", {{"name", "green_tool"}});
+    proxy.run();
+    EXPECT_THAT(client.result_of(list), HasSubstr(R"("name":"red_tool")"));
+    EXPECT_THAT(client.result_of(call), HasSubstr("red tool"));
+    EXPECT_THAT(client.result_of(lost), HasSubstr("Unknown tool: green_tool"));
+  }
+}
+
 TEST(SeveralServersTest, AUriIsFoundInAnyCaseOfItsSchemeAndANameOnlyInItsOwn) {
   FakeServer red("Red", false);
   FakeServer blue("blue", false);

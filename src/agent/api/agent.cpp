@@ -113,12 +113,22 @@ const std::vector<AgentTool>& Agent::tools() const {
   return state_->tools.tools();
 }
 
-Run Agent::run(std::string input, std::string id) const {
-  return Run(std::make_shared<detail::RunState>(
-      state_, detail::RunState::Begin{.id = std::move(id), .input = std::move(input)}));
+namespace {
+
+TraceContext traced_by(const TraceContext* parent) {
+  return parent == nullptr ? TraceContext() : *parent;
 }
 
-Run Agent::resume(const std::string& id, std::optional<std::string> input) const {
+}  // namespace
+
+Run Agent::run(std::string input, std::string id, const TraceContext* parent) const {
+  return Run(std::make_shared<detail::RunState>(
+      state_, detail::RunState::Begin{
+                  .id = std::move(id), .input = std::move(input), .parent = traced_by(parent)}));
+}
+
+Run Agent::resume(const std::string& id, std::optional<std::string> input,
+                  const TraceContext* parent) const {
   const KeptRun kept = state_->store == nullptr ? KeptRun() : state_->store->store().load(id);
   if (kept.version == 0) throw Error{kNotFound, "There is no run " + id, {}};
   const Result<json::value> state = parse_json(kept.state);
@@ -129,12 +139,15 @@ Run Agent::resume(const std::string& id, std::optional<std::string> input) const
       state_, detail::RunState::Begin{.id = id,
                                       .input = std::move(input),
                                       .state = state->get_object(),
-                                      .version = kept.version}));
+                                      .version = kept.version,
+                                      .parent = traced_by(parent)}));
 }
 
-Run Agent::resume(const json::object& snapshot, std::optional<std::string> input) const {
+Run Agent::resume(const json::object& snapshot, std::optional<std::string> input,
+                  const TraceContext* parent) const {
   return Run(std::make_shared<detail::RunState>(
-      state_, detail::RunState::Begin{.input = std::move(input), .state = snapshot}));
+      state_, detail::RunState::Begin{
+                  .input = std::move(input), .state = snapshot, .parent = traced_by(parent)}));
 }
 
 }  // namespace sluice

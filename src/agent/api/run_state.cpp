@@ -1,5 +1,6 @@
 #include "agent/api/run_state.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <stdexcept>
 #include <utility>
@@ -61,6 +62,12 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
     keeper_ = std::make_unique<Keeper>(loop, *agent_->store, id_, begin.version);
     run_->keep_with(*keeper_);
   }
+  if (agent_->options.spans != nullptr || !begin.parent.traceparent.empty()) {
+    spans_ = std::make_unique<RunSpans>(agent_->options.spans, begin.parent, id_, loop.clock(),
+                                        std::chrono::system_clock::now());
+    run_->trace_with(*spans_);
+    events_.watch([this](const AgentEvent& event) { spans_->on_event(event); });
+  }
   events_.on_room([&loop, weak = std::weak_ptr(run_)](const std::string& call_id) {
     loop.post([weak, call_id] {
       if (const auto run = weak.lock()) run->on_room(call_id);
@@ -78,15 +85,12 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
 
 RunState::~RunState() {
   EventLoop& loop = agent_->background->loop();
-  if (loop.on_loop_thread()) {
+  const auto end = [this] {
     run_.reset();
+    spans_.reset();
     alive_.reset();
-  } else {
-    on_loop([this] {
-      run_.reset();
-      alive_.reset();
-    });
-  }
+  };
+  loop.on_loop_thread() ? end() : on_loop(end);
 }
 
 void RunState::require_other_thread() const {

@@ -12,6 +12,7 @@
 #include "agent/api/agent_state.hpp"
 #include "agent/events/run_events.hpp"
 #include "agent/run/agent_run.hpp"
+#include "agent/spans/run_spans.hpp"
 
 namespace sluice::detail {
 
@@ -25,6 +26,7 @@ class RunState {
     std::optional<std::string> input = {};
     std::optional<json::object> state = {};  // that it goes on with
     std::uint64_t version = 0;               // of what the store has
+    TraceContext parent = {};
   };
   /// Throws Error -32602, if the state is broken or the input empty.
   RunState(std::shared_ptr<AgentState> agent, Begin begin);
@@ -79,8 +81,9 @@ class RunState {
   const std::shared_ptr<AgentState> agent_;
   const std::string id_;
   RunEvents events_;
-  std::unique_ptr<Keeper> keeper_;  // null: it is not kept
-  std::shared_ptr<AgentRun> run_;   // is touched on the loop alone
+  std::unique_ptr<Keeper> keeper_;   // null: it is not kept
+  std::unique_ptr<RunSpans> spans_;  // null: there is no trace
+  std::shared_ptr<AgentRun> run_;    // is touched on the loop alone, as `spans_` is
   /// Whether this exists, for what is to be told on the loop.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

@@ -27,6 +27,7 @@ bool is_text_output(const AgentEvent& event) {
 }  // namespace
 
 bool RunEvents::push(AgentEvent event) {
+  if (watcher_) watcher_(event);
   bool goes_on = true;
   std::function<void()> woken;
   {

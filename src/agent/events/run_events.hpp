@@ -31,6 +31,8 @@ class RunEvents {
   /// Is told, on the taker's thread, whenever something that was full has room again: a call's id,
   /// or an empty text for the model. Set it before anything is pushed.
   void on_room(std::function<void(const std::string& call_id)> told) { told_ = std::move(told); }
+  /// Is shown each event as it is pushed, on the thread that pushes. Set it before anything is.
+  void watch(std::function<void(const AgentEvent&)> watcher) { watcher_ = std::move(watcher); }
   /// Whether too much waits of what is the model's or the run's own.
   [[nodiscard]] bool is_full() const;
   /// The next event, if there is one. Never blocks. Throws std::logic_error if somebody is in
@@ -68,6 +70,7 @@ class RunEvents {
 
   const RunEventsOptions options_;
   std::function<void(const std::string&)> told_;
+  std::function<void(const AgentEvent&)> watcher_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Events events_;

@@ -15,6 +15,7 @@
 #include "agent/history/run_history.hpp"
 #include "agent/run/answer.hpp"
 #include "agent/run/running_call.hpp"
+#include "agent/spans/run_spans.hpp"
 #include "agent/store/state_keeper.hpp"
 #include "agent/tools/tool_host.hpp"
 #include "core/clock.hpp"
@@ -49,6 +50,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// none with effects is made again, and after whatever else changes it. A run whose state cannot
   /// be kept fails. Call before it begins.
   void keep_with(StateKeeper& keeper);
+  /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
+  /// call. Call before it begins.
+  void trace_with(const RunSpans& spans) { spans_ = &spans; }
   /// Begins. Call once, or resume().
   void start(std::string input);
   /// Takes over what state() was. Call before resume(). Error -32602: it is broken, and the run of
@@ -200,6 +204,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::optional<TimePoint> grace_until_;
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length
+  const RunSpans* spans_ = nullptr;
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
   /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known

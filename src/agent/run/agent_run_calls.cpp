@@ -150,7 +150,9 @@ void AgentRun::start_call(RunningCall& call) {
   ++running_;
   write(AgentEventType::tool_output_started, call.asked.id,
         {{"tool", call.asked.name}, {"arguments", call.arguments}});
-  call.running = tools_->start(*call.tool, call.arguments, call.task, calls_.at(call.asked.id));
+  ToolRequest request{.arguments = call.arguments, .task = call.task};
+  if (spans_ != nullptr) request.meta = spans_->meta_of(call.asked.id);
+  call.running = tools_->start(*call.tool, std::move(request), calls_.at(call.asked.id));
 }
 
 void AgentRun::on_task(RunningCall& call, std::string id) {

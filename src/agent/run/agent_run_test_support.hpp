@@ -107,6 +107,7 @@ class FakeTools final : public ToolHost {
     std::string tool;
     json::object arguments;
     std::string task;
+    json::object meta;
     std::shared_ptr<ToolCallSink> sink;
     bool is_dropped = false;
     bool is_paused = false;
@@ -114,13 +115,13 @@ class FakeTools final : public ToolHost {
   };
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
-  std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
-                                  const std::string& task,
+  std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override {
     auto one = std::make_shared<Running>();
     one->tool = tool.name;
-    one->arguments = std::move(arguments);
-    one->task = task;
+    one->arguments = std::move(request.arguments);
+    one->task = std::move(request.task);
+    one->meta = std::move(request.meta);
     one->sink = std::move(sink);
     started.push_back(one);
     return std::make_unique<Handle>(one);

@@ -314,19 +314,21 @@ bool ClientTools::may_become_task(const Client& client, const json::object& tool
   return support == "optional" || (revision != nullptr && revision->tasks == TaskModel::extension);
 }
 
-std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, json::object arguments,
-                                             const std::string& task,
+std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest request,
                                              std::shared_ptr<ToolCallSink> sink) {
   const Remote& remote = remotes_[static_cast<std::size_t>(&tool - tools_.data())];
   Place& place = servers_[remote.server];
   auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
   try {
-    if (!task.empty()) {
-      call->follow(task);
+    CallOptions options = Call::call_options();
+    options.meta = std::move(request.meta);
+    if (!request.task.empty()) {
+      call->follow(std::move(request.task));
     } else if (remote.may_become_task) {
-      call->begin(place.client.start(remote.name, std::move(arguments), Call::call_options()));
+      call->begin(
+          place.client.start(remote.name, std::move(request.arguments), std::move(options)));
     } else {
-      call->begin(place.client.call(remote.name, std::move(arguments), Call::call_options()));
+      call->begin(place.client.call(remote.name, std::move(request.arguments), std::move(options)));
     }
   } catch (const Error& error) {
     call->fail_later(error);

@@ -37,8 +37,7 @@ class ClientTools final : public ToolHost {
   void add(std::string label, Client client, const std::vector<Listed>& listed);
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
-  std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
-                                  const std::string& task,
+  std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override;
 
   static constexpr std::size_t kMaxName = 64;  // bytes; as the APIs of models have it

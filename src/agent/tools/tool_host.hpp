@@ -54,16 +54,21 @@ class ToolCall {
   virtual void leave_task() {}
 };
 
+/// What a call begins with.
+struct ToolRequest {
+  json::object arguments = {};
+  std::string task = {};   // of its server, whose end is waited for instead; empty: none
+  json::object meta = {};  // further members of `_meta`
+};
+
 /// Where an agent's tools are. Belongs to the loop of its runs.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
   /// In an order that does not change, so that a model's cache of its prompt stays valid.
   [[nodiscard]] virtual const std::vector<AgentTool>& tools() const = 0;
-  /// Calls one of tools(), or waits for the end of `task` of its server, if that is not empty.
-  /// Whatever goes wrong is told to the sink.
-  virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, json::object arguments,
-                                          const std::string& task,
+  /// Calls one of tools(). Whatever goes wrong is told to the sink.
+  virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                           std::shared_ptr<ToolCallSink> sink) = 0;
 };
 

@@ -62,8 +62,9 @@ Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers) {
   auto place = server_place(std::move(target.place), headers);
   if (!place) return std::unexpected(std::move(place.error()));
   upstream.starts_program = std::holds_alternative<ServerCommand>(*place);
-  if (const auto* const at = std::get_if<LinkPlace>(&*place)) {
+  if (auto* const at = std::get_if<LinkPlace>(&*place)) {
     upstream.secrets = secrets_of(*at);
+    at->connect_timeout = upstream.connect_timeout;
   }
   upstream.open_link = [place = *std::move(place)](Executor& loop) {
     // The loops of a server in this program are all of this kind.
@@ -120,7 +121,8 @@ Result<std::vector<UpstreamOptions>> upstreams_of(const ProxyTargets& targets,
     upstream->revision = targets.revision;
     upstream->idle_timeout = idle_timeout;
     if (named->size() == 1) {
-      upstream->prefix.clear();
+      // One that was given stays the same when another server is added.
+      upstream->prefix = each.name;
     } else if (upstream->prefix.empty()) {
       return fail(kExitUsage, upstream->label +
                                   ": with several servers, each needs a name: give NAME=TARGET, or "

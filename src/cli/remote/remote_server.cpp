@@ -82,6 +82,7 @@ Result<Client> connect_to(Target target, const RemoteOptions& options, ClientOpt
   auto place = server_place(std::move(target.place), *std::move(headers));
   if (!place) return std::unexpected(std::move(place.error()));
   const bool is_command = std::holds_alternative<ServerCommand>(*place);
+  if (!is_command) mask_in_complaints(secrets_of(std::get<LinkPlace>(*place)));
   try {
     return connect_at(*std::move(place), std::move(client));
   } catch (const Error& error) {

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <langinfo.h>
+#include <mutex>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <system_error>
@@ -16,10 +18,14 @@
 
 #include "cli/options/exit_code.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "core/text/secrets.hpp"
 #include "core/text/utf8.hpp"
 
 namespace sluice {
 namespace {
+
+std::mutex secrets_mutex;
+std::vector<std::string> secrets_to_mask;  // of complaints; behind the mutex
 
 /// Waits until `fd` takes bytes or has failed. Returns false if an interrupt ends the wait. If the
 /// last write has `stalled`, an interrupt counts more than room: a terminal may have room for a few
@@ -88,7 +94,14 @@ int print(std::string_view text) {
 
 void complain(std::string_view message) {
   if (message.empty()) return;
-  write_all(STDERR_FILENO, "sluice: " + one_line(message) + "\n");
+  const std::lock_guard lock(secrets_mutex);
+  const std::string shown = SecretMask(secrets_to_mask).masked(std::string(message));
+  write_all(STDERR_FILENO, "sluice: " + one_line(shown) + "\n");
+}
+
+void mask_in_complaints(std::vector<std::string> secrets) {
+  const std::lock_guard lock(secrets_mutex);
+  std::ranges::move(as_in_json(std::move(secrets)), std::back_inserter(secrets_to_mask));
 }
 
 std::string one_line(std::string_view text) {

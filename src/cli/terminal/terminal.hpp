@@ -54,6 +54,8 @@ Result<void> write_all(int fd, std::string_view text);
 
 /// Writes "sluice: <message>" to standard error, on one line; nothing if `message` is empty.
 void complain(std::string_view message);
+/// From now on, complain() masks these secrets too: a server may repeat them. Thread-safe.
+void mask_in_complaints(std::vector<std::string> secrets);
 
 /// Prints the output of a command on standard output. Returns the program's exit code: kExitOk, or
 /// the error of write_all() after complaining about it.

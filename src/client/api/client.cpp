@@ -276,6 +276,7 @@ Client connect(std::string_view url, ClientOptions options) {
                         .authorization = options.authorization,
                         .ca_file = options.ca_file,
                         .uses_environment_proxies = options.uses_environment_proxies,
+                        .connect_timeout = options.connect_timeout,
                         .on_traffic = options.on_traffic};
   return connect_to(place, std::move(options));
 }

@@ -58,6 +58,11 @@ bool is_written_by_links(std::string_view name) {
   return std::ranges::find(kFields, name) != kFields.end();
 }
 
+/// A time as the clients below have it, to whom 0 is no time at all.
+Duration limit_of(Duration given) {
+  return given > Duration::zero() ? at_most_forever(given) : kForever;
+}
+
 /// Where HTTP requests go, and the socket that leads there if it is not that of the URL.
 struct HttpPlace {
   Url url;
@@ -94,6 +99,7 @@ std::unique_ptr<ServerLink> open_http_link(EventLoop& loop, const LinkPlace& pla
   HttpClientOptions client{.dial = std::move(http.dial),
                            .proxies = std::move(proxies),
                            .tls = std::move(tls),
+                           .connect_timeout = limit_of(place.connect_timeout),
                            .tap = http_tap(place.on_traffic, secrets_of(place))};
   if (authorizer) {
     client.may_connect = [authorizer](const Endpoint& endpoint) {
@@ -173,6 +179,7 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     options.authorizer = std::move(authorizer);
     options.socket.tls = std::move(tls);
     options.socket.proxies = std::move(proxies);
+    options.socket.connect_timeout = limit_of(place.connect_timeout);
     return traced(std::make_unique<WebSocketLink>(loop, std::move(options)), "websocket",
                   place.on_traffic, secrets_of(place));
   }

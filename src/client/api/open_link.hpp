@@ -22,6 +22,7 @@ struct LinkPlace {
   std::optional<AuthorizationOptions> authorization = {};
   std::string ca_file = {};  // PEM; empty: the system's authorities
   bool uses_environment_proxies = true;
+  Duration connect_timeout = std::chrono::seconds(30);  // of each connection; 0: no limit
   OnTraffic on_traffic = {};
 };
 

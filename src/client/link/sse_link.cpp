@@ -185,15 +185,18 @@ void SseLink::sweep_in_turn() {
 }
 
 void SseLink::sweep() {
+  std::vector<std::uint64_t> ended;
   std::vector<std::uint64_t> over;
   for (auto& [number, post] : posts_) {
     if (post.id.empty() || owner_->awaits(post.id)) continue;
+    (post.is_large() ? ended : over).push_back(number);
     release(post);
-    over.push_back(number);
   }
   // Others may be about to end, and their connections are good for the next message.
   over.resize(over.size() > kMaxOver ? over.size() - kMaxOver : 0);
-  for (const std::uint64_t number : over) posts_.erase(number);
+  for (const auto& numbers : {ended, over}) {
+    for (const std::uint64_t number : numbers) posts_.erase(number);
+  }
 }
 
 void SseLink::post(OutgoingMessage message, Lane* lane) {

@@ -59,9 +59,10 @@ class SseLink final : public ServerLink {
   /// Answers to the server under way at once, so that a server that asks much and takes nothing
   /// does not use up the descriptors of this process.
   static constexpr std::size_t kMaxAnswers = 32;
-  /// Posts of requests that are over: a server may not end its replies to them. Their messages
-  /// take nothing any more.
+  /// Posts of requests that are over: a server may not end its replies to them. Their messages are
+  /// not counted any more, so posts of messages beyond kMaxOverBytes end with their requests.
   static constexpr std::size_t kMaxOver = 8;
+  static constexpr std::size_t kMaxOverBytes = std::size_t{16} << 10U;
 
  private:
   /// Messages of a kind, of which not all may be under way at once. The others wait in their order.
@@ -77,6 +78,8 @@ class SseLink final : public ServerLink {
     Lane* lane = nullptr;
     std::size_t bytes = 0;
     std::shared_ptr<void> memory;
+
+    [[nodiscard]] bool is_large() const { return bytes > kMaxOverBytes; }
   };
 
   void connect();
@@ -88,7 +91,8 @@ class SseLink final : public ServerLink {
   /// `lane`: that it is in, or null.
   void post(OutgoingMessage message, Lane* lane);
   void sweep_in_turn();
-  /// Has the posts of requests that are over take nothing, and ends the oldest beyond kMaxOver.
+  /// Releases the posts of requests that are over, and ends the large ones and the oldest beyond
+  /// kMaxOver.
   void sweep();
   /// What a message takes while it waits or is under way is free again.
   void release(Post& post);

@@ -299,5 +299,17 @@ TEST_F(SseLinkTest, ThePostOfARequestThatIsOverTakesNothing) {
   for (std::size_t i = 1; i < memory.size(); ++i) EXPECT_EQ(memory[i].use_count(), 1);
 }
 
+TEST_F(SseLinkTest, ThePostOfALargeRequestEndsWithIt) {
+  const Asked stream = open_to("/m");
+  settle();
+  ASSERT_TRUE(link->send(
+      {.text = std::string(SseLink::kMaxOverBytes + 1, ' '), .id = "0", .method = "tools/call"}));
+  const Asked post = next();
+  over.insert("0");
+  stream.reply->write(std::string_view("data: {}\n\n"));
+  stream.reply->flush();
+  EXPECT_TRUE(until([&] { return !post.reply->is_open(); }));
+}
+
 }  // namespace
 }  // namespace sluice

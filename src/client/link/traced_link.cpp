@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/log/log.hpp"
-#include "core/text/json_escape.hpp"
 #include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
 #include "net/http/http_types.hpp"
@@ -71,22 +70,6 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
   const bool is_url =
       equals_ignoring_case(name, "Location") || (value.contains("://") && !value.contains(' '));
   return is_url ? masked_url(value) : std::string(value);
-}
-
-/// Secrets as they stand in JSON too, also where each slash is escaped.
-std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
-  for (std::size_t i = 0, given = secrets.size(); i < given; ++i) {
-    std::string escaped;
-    append_json_escaped(escaped, secrets[i]);
-    std::string slashed;
-    for (const char c : escaped) {
-      if (c == '/') slashed.push_back('\\');
-      slashed.push_back(c);
-    }
-    secrets.push_back(std::move(escaped));
-    secrets.push_back(std::move(slashed));
-  }
-  return secrets;
 }
 
 class TracedLink final : public ServerLink, private ServerLink::Owner {

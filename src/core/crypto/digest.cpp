@@ -2,6 +2,8 @@
 
 #include <openssl/sha.h>
 
+#include "core/text/text.hpp"
+
 namespace sluice {
 
 std::string sha256(std::string_view bytes) {
@@ -12,13 +14,7 @@ std::string sha256(std::string_view bytes) {
 }
 
 std::string sha256_hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char each : sha256(bytes)) {
-    const auto byte = static_cast<unsigned char>(each);
-    out.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-  }
-  return out;
+  return to_hex(sha256(bytes));
 }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/text/base64.hpp"
+#include "core/text/json_escape.hpp"
 #include "core/text/percent_encoding.hpp"
 #include "core/text/text.hpp"
 
@@ -51,7 +52,10 @@ bool is_harmless(std::string_view value) {
 std::optional<std::string> basic_credentials(std::string_view value) {
   constexpr std::string_view kBasic = "basic ";
   if (!to_lower(value.substr(0, kBasic.size())).starts_with(kBasic)) return std::nullopt;
-  std::optional<std::string> pair = decode_base64(value.substr(kBasic.size()));
+  // Servers take it without padding, too.
+  std::string encoded(value.substr(kBasic.size()));
+  encoded.append((4 - encoded.size() % 4) % 4, '=');
+  std::optional<std::string> pair = decode_base64(encoded);
   if (!pair || !pair->contains(':')) return std::nullopt;
   return pair;
 }
@@ -158,54 +162,89 @@ std::vector<std::string> secrets_in_header(std::string_view name, std::string_vi
   return secrets;
 }
 
-SecretMask::SecretMask(std::vector<std::string> secrets) {
-  std::ranges::sort(secrets);
-  const auto twice = std::ranges::unique(secrets);
-  secrets.erase(twice.begin(), twice.end());
-  for (std::string& secret : secrets) {
+std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
+  for (std::size_t i = 0, given = secrets.size(); i < given; ++i) {
+    std::string escaped;
+    append_json_escaped(escaped, secrets[i]);
+    std::string slashed;
+    for (const char c : escaped) {
+      if (c == '/') slashed.push_back('\\');
+      slashed.push_back(c);
+    }
+    secrets.push_back(std::move(escaped));
+    secrets.push_back(std::move(slashed));
+  }
+  return secrets;
+}
+
+SecretMask::SecretMask(const std::vector<std::string>& secrets) {
+  for (const std::string& secret : secrets) {
     if (secret.empty()) continue;
-    Word word{.text = std::move(secret), .borders = {0, 0}};
-    for (std::size_t i = 1; i < word.text.size(); ++i) {
-      word.borders.push_back(word.grow(word.borders[i], word.text[i]));
+    if (nodes_.empty()) nodes_.emplace_back();
+    std::uint32_t node = 0;
+    for (const char c : secret) {
+      std::uint32_t next = child(node, c);
+      if (next == 0) {
+        next = static_cast<std::uint32_t>(nodes_.size());
+        nodes_[node].next.emplace_back(c, next);
+        nodes_.emplace_back();
+      }
+      node = next;
     }
-    words_.push_back(std::move(word));
+    nodes_[node].longest = secret.size();
+  }
+  // By length: what ends a beginning is shorter.
+  std::vector<std::uint32_t> order = {0};
+  for (std::size_t i = 0; i < order.size() && !nodes_.empty(); ++i) {
+    const std::uint32_t parent = order[i];
+    for (const auto& [c, node] : nodes_[parent].next) {
+      order.push_back(node);
+      if (parent != 0) nodes_[node].shorter = step(nodes_[parent].shorter, c);
+      if (nodes_[node].longest == 0) nodes_[node].longest = nodes_[nodes_[node].shorter].longest;
+    }
   }
 }
 
-std::size_t SecretMask::Word::grow(std::size_t matched, char next) const {
-  while (matched > 0 && (matched == text.size() || text[matched] != next)) {
-    matched = borders[matched];
-  }
-  return text[matched] == next ? matched + 1 : 0;
+std::uint32_t SecretMask::child(std::uint32_t node, char c) const {
+  const auto& next = nodes_[node].next;
+  const auto found = std::ranges::find(next, c, &std::pair<char, std::uint32_t>::first);
+  return found == next.end() ? 0 : found->second;
 }
 
-void SecretMask::find_all(const Word& word, std::string_view text, std::vector<bool>& is_secret) {
-  if (text.size() < word.text.size()) return;
-  std::size_t matched = 0;
-  std::size_t marked = 0;  // of the text
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    matched = word.grow(matched, text[i]);
-    if (matched < word.text.size()) continue;
-    is_secret.resize(text.size());
-    for (marked = std::max(marked, i + 1 - matched); marked <= i; ++marked) {
-      is_secret[marked] = true;
-    }
+std::uint32_t SecretMask::step(std::uint32_t node, char c) const {
+  for (;;) {
+    const std::uint32_t next = child(node, c);
+    if (next != 0 || node == 0) return next;
+    node = nodes_[node].shorter;
   }
 }
 
 std::string SecretMask::masked(std::string text) const {
-  std::vector<bool> is_secret;
-  for (const Word& word : words_) find_all(word, text, is_secret);
-  if (is_secret.empty()) return text;
-  std::string out;
+  if (empty()) return text;
+  struct Part {
+    std::size_t begin;
+    std::size_t end;
+  };
+  std::vector<Part> found;  // in order; they neither overlap nor touch
+  std::uint32_t node = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!is_secret[i]) {
-      out.push_back(text[i]);
-    } else if (i == 0 || !is_secret[i - 1]) {
-      out.append(kMask);
+    node = step(node, text[i]);
+    if (nodes_[node].longest == 0) continue;
+    Part part{.begin = i + 1 - nodes_[node].longest, .end = i + 1};
+    while (!found.empty() && found.back().end >= part.begin) {
+      part.begin = std::min(part.begin, found.back().begin);
+      found.pop_back();
     }
+    found.push_back(part);
   }
-  return out;
+  if (found.empty()) return text;
+  std::string out;
+  std::size_t shown = 0;  // of the text
+  for (const Part& part : found) {
+    out.append(text, shown, part.begin - shown).append(kMask);
+    shown = part.end;
+  }
+  return out.append(text, shown);
 }
 
 std::string masked_word(std::string_view word) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice {
@@ -34,32 +36,34 @@ std::vector<std::string> secrets_in_url(std::string_view url);
 /// parts.
 std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
 
-/// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Knuth,
-/// Morris and Pratt: it takes time for each character and each secret, whatever they are.
+/// Secrets, and how each stands in JSON too, also where slashes are escaped.
+std::vector<std::string> as_in_json(std::vector<std::string> secrets);
+
+/// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Aho and
+/// Corasick: it takes time for each character, whatever the texts and however many the secrets are.
 class SecretMask {
  public:
   SecretMask() = default;
-  explicit SecretMask(std::vector<std::string> secrets);
+  explicit SecretMask(const std::vector<std::string>& secrets);
 
-  [[nodiscard]] bool empty() const { return words_.empty(); }
+  [[nodiscard]] bool empty() const { return nodes_.empty(); }
   /// `text` with a mask in place of each secret; one for those that overlap or touch.
   [[nodiscard]] std::string masked(std::string text) const;
 
  private:
-  struct Word {
-    std::string text;
-    /// For each length: how long a shorter beginning of the word is that ends its beginning of
-    /// that length.
-    std::vector<std::size_t> borders;
-    /// A text ends with the first `matched` characters of the word. Returns with how many it ends
-    /// once `next` is added.
-    [[nodiscard]] std::size_t grow(std::size_t matched, char next) const;
+  /// The beginning of a secret.
+  struct Node {
+    std::vector<std::pair<char, std::uint32_t>> next = {};
+    std::uint32_t shorter = 0;  // the longest other beginning that ends this one
+    std::size_t longest = 0;    // the length of the longest secret that ends this one; 0: none
   };
 
-  /// Marks the characters of `text` that belong to `word`. `is_secret` is empty before the first.
-  static void find_all(const Word& word, std::string_view text, std::vector<bool>& is_secret);
+  /// The node that one more character leads to from this one; the root, 0, if there is none.
+  [[nodiscard]] std::uint32_t child(std::uint32_t node, char c) const;
+  /// The longest beginning of a secret that ends a text, if `node` was it before the character.
+  [[nodiscard]] std::uint32_t step(std::uint32_t node, char c) const;
 
-  std::vector<Word> words_;
+  std::vector<Node> nodes_;  // the root first; none if there are no secrets
 };
 
 /// The same of a word that may be meant as a URL: user information with a password goes also if

@@ -1,6 +1,7 @@
 #include "core/text/secrets.hpp"
 
 #include <gtest/gtest.h>
+#include <random>
 
 namespace sluice {
 namespace {
@@ -121,6 +122,54 @@ TEST(SecretsTest, AHeaderLosesAllOfItsSecrets) {
             "***, ***, ***");
   EXPECT_EQ(secrets_in_header("X-Tenant", "acme").size(), 0U);
   EXPECT_EQ(secrets_in_header("X-Custom", "hunter2hunter").size(), 1U);
+}
+
+TEST(SecretsTest, WordsWithinWordsAndAfterAMissAreFound) {
+  const std::vector<std::string> words = {"abcde", "bcd", "cdef", "dog", "a"};
+  EXPECT_EQ(without_secrets("xbcdx", words), "x***x");
+  EXPECT_EQ(without_secrets("xabcdx", words), "x***x") << "a and bcd touch";
+  EXPECT_EQ(without_secrets("xabcdefx", words), "x***x") << "abcde and cdef overlap";
+  EXPECT_EQ(without_secrets("bcdog", words), "***") << "bcd and dog overlap";
+  EXPECT_EQ(without_secrets("bc cde do", words), "bc cde do");
+}
+
+/// Finds words in the simplest way.
+std::string masked_simply(const std::string& text, const std::vector<std::string>& words) {
+  std::string marks(text.size(), ' ');
+  for (const std::string& word : words) {
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      marks.replace(at, word.size(), word.size(), '*');
+    }
+  }
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (marks[i] == ' ') {
+      out.push_back(text[i]);
+    } else if (i == 0 || marks[i - 1] == ' ') {
+      out.append(kMask);
+    }
+  }
+  return out;
+}
+
+TEST(SecretsTest, AMaskFindsWhatASimpleSearchFinds) {
+  std::mt19937 random(7);
+  const auto word = [&random](std::size_t most) {
+    std::string out(1 + random() % most, 'a');
+    for (char& c : out) c = static_cast<char>('a' + random() % 3);
+    return out;
+  };
+  for (int i = 0; i < 5000; ++i) {
+    std::vector<std::string> words;
+    for (std::size_t count = random() % 5; words.size() < count;) words.push_back(word(6));
+    const std::string text = word(40);
+    EXPECT_EQ(without_secrets(text, words), masked_simply(text, words));
+  }
+}
+
+TEST(SecretsTest, TheUserOfBasicMayComeWithoutPadding) {
+  const auto secrets = secrets_in_header("Authorization", "Basic am9lOmh1bnRlcjJodW50ZXI");
+  EXPECT_EQ(without_secrets("joe:hunter2hunter, hunter2hunter", secrets), "***, ***");
 }
 
 }  // namespace

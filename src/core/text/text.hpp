@@ -63,4 +63,17 @@ inline void make_room(std::string& text, std::size_t size) {
   if (text.capacity() < size && text.size() >= size / 16) text.reserve(size);
 }
 
+/// Two lower-case hexadecimal digits for each byte.
+inline std::string to_hex(std::string_view bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char each : bytes) {
+    const auto byte = static_cast<unsigned char>(each);
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 0xFU];
+  }
+  return out;
+}
+
 }  // namespace sluice

@@ -56,7 +56,4 @@ class AnswerSource {
   }
 };
 
-/// The value of Retry-After (RFC 9110, section 10.2.3) if it is a number of seconds; at most 30.
-std::optional<Duration> retry_after(const HttpReplyHead& head);
-
 }  // namespace sluice

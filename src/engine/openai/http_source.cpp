@@ -1,8 +1,5 @@
 #include "engine/openai/http_source.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <utility>
 
 #include "client/reply.hpp"
@@ -12,8 +9,6 @@
 namespace sluice {
 namespace {
 
-/// The longest wait that a server may ask for.
-constexpr Duration kLongestAsked = std::chrono::seconds(30);
 /// Bytes of a reply that is no stream.
 constexpr std::size_t kMaxBody = std::size_t{16} << 20U;
 constexpr SseDecoder::Limits kEventLimits = {.line = std::size_t{16} << 20U,
@@ -21,14 +16,6 @@ constexpr SseDecoder::Limits kEventLimits = {.line = std::size_t{16} << 20U,
 constexpr int kOk = 200;
 
 }  // namespace
-
-std::optional<Duration> retry_after(const HttpReplyHead& head) {
-  const std::string_view text = head.header("Retry-After");
-  std::uint32_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return std::min<Duration>(std::chrono::seconds(seconds), kLongestAsked);
-}
 
 /// The reply to one attempt.
 class HttpSource::Reply {
@@ -38,7 +25,7 @@ class HttpSource::Reply {
   void on_head(const HttpReplyHead& head) {
     status_ = head.status;
     is_stream_ = head.status == kOk && head.is_event_stream();
-    wait_ = retry_after(head);
+    wait_ = head.retry_after();
   }
   void on_body(std::string_view bytes) {
     const auto owner = owner_.lock();

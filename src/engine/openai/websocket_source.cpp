@@ -104,7 +104,7 @@ class WebSocketSource::Turn final : public ResponseSocket::User,
 
   void on_refused(const HttpReplyHead& head) override {
     refused_ = head.status;
-    wait_ = retry_after(head);
+    wait_ = head.retry_after();
   }
   void on_open() override {
     if (const auto owner = owner_.lock()) create_or_fail(*owner);

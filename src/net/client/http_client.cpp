@@ -1,6 +1,8 @@
 #include "net/client/http_client.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +38,15 @@ bool asks_proxy(const ConnectionRoute& route) {
 bool HttpReplyHead::is_event_stream() const {
   static constexpr std::string_view kType = "text/event-stream";
   return equals_ignoring_case(header("Content-Type").substr(0, kType.size()), kType);
+}
+
+std::optional<Duration> HttpReplyHead::retry_after() const {
+  static constexpr Duration kLongest = std::chrono::seconds(30);
+  const std::string_view text = header("Retry-After");
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return std::min<Duration>(std::chrono::seconds(seconds), kLongest);
 }
 
 /// What a client's calls share. Outlives the client while there are calls.

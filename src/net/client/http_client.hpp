@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,8 @@ struct HttpReplyHead {
   [[nodiscard]] std::string_view header(std::string_view name) const {
     return headers.value_of(name);
   }
+  /// The value of Retry-After (RFC 9110, section 10.2.3) if it is a number of seconds; at most 30.
+  [[nodiscard]] std::optional<Duration> retry_after() const;
   /// Whether the body is a stream of events (WHATWG HTML, Server-sent events).
   [[nodiscard]] bool is_event_stream() const;
 };

@@ -30,11 +30,13 @@ void mask_in(json::value& value, const SecretMask& mask) {
     for (json::value& each : value.get_array()) mask_in(each, mask);
   } else if (value.is_object()) {
     json::object masked;
+    std::size_t same = 1;  // so many names were the same without secrets
     for (auto& [name, member] : value.get_object()) {
       mask_in(member, mask);
-      std::string shown = mask.masked(std::string(name));
-      while (masked.contains(shown)) shown.push_back('*');
-      masked.emplace(shown, std::move(member));
+      const std::string shown = mask.masked(std::string(name));
+      std::string unique = shown;
+      while (masked.contains(unique)) unique = shown + std::to_string(++same);
+      masked.emplace(unique, std::move(member));
     }
     value = std::move(masked);
   }

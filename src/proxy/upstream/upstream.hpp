@@ -43,7 +43,7 @@ struct UpstreamOptions {
 class Upstream {
  public:
   explicit Upstream(UpstreamOptions options)
-      : options_(std::move(options)), mask_(options_.secrets) {}
+      : options_(std::move(options)), mask_(as_in_json(options_.secrets)) {}
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
   /// Why it is not tried at present, or nothing.

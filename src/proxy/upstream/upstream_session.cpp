@@ -242,7 +242,11 @@ void UpstreamSession::want_level() {
 
 void UpstreamSession::forget_level() {
   told_level_ = std::nullopt;
-  telling_ = 0;
+  if (telling_ != 0) {
+    // That request is sent again in the new session. Another one beside it could overtake it.
+    sent_level_ = std::nullopt;
+    return;
+  }
   want_level();
   if (telling_ != 0) return;
   answered_round_ = level_round_;
@@ -262,6 +266,8 @@ void UpstreamSession::tell_level() {
 }
 
 void UpstreamSession::on_level_told(bool is_taken) {
+  // Nobody knows which session has taken it.
+  if (!sent_level_) return tell_level();
   // What was not answered in time may have been taken.
   told_level_ = is_taken ? sent_level_ : std::nullopt;
   answered_round_ = std::exchange(telling_, 0);
@@ -437,6 +443,11 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
   std::shared_ptr<UpstreamCall> call;
   for (const auto& [number, request] : requests_) {
     if (question.request != 0 && request.number == question.request) call = request.call;
+  }
+  if (is_shared_ && question.request != 0 && call == nullptr) {
+    // The call has ended meanwhile, and another may be another client's.
+    question.answer(fail(kInvalidRequest, "The request that this belongs to is answered"));
+    return true;
   }
   if (call == nullptr) call = call_of_task(question.params);
   if (call == nullptr) call = newest_call(&UpstreamCall::can_ask);

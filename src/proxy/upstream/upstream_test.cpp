@@ -31,7 +31,30 @@ TEST(UpstreamTest, NamesThatAreMaskedAlikeKeepTheirMembers) {
   options.secrets = {"one-1", "two-2"};
   const Upstream upstream(std::move(options));
   const Error told = upstream.explained({-32000, "no", R"({"one-1":1,"two-2":2,"other":3})"});
-  EXPECT_THAT(told.data, HasSubstr(R"({"***":1,"****":2,"other":3})"));
+  EXPECT_THAT(told.data, HasSubstr(R"({"***":1,"***2":2,"other":3})"));
+}
+
+TEST(UpstreamTest, ManyNamesThatAreMaskedAlikeTakeLittleTimeAndRoom) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = {"abcd1234"};
+  const Upstream upstream(std::move(options));
+  std::string data = "{";
+  std::string name;
+  for (int i = 0; i < 2000; ++i) {
+    name += "abcd1234";
+    data.append("\"").append(name).append("\":1,\"***").append(std::to_string(i)).append("\":2,");
+  }
+  data.back() = '}';
+  EXPECT_LT(upstream.explained({-32000, "no", data}).data.size(), 100'000U);
+}
+
+TEST(UpstreamTest, SecretsAreMaskedAsTheyStandInQuotedJson) {
+  UpstreamOptions options{.label = "behind", .open_link = {}};
+  options.secrets = {"hunter2/h=\"x"};
+  const Upstream upstream(std::move(options));
+  EXPECT_THAT(
+      upstream.explained({-32000, R"(got {"key":"hunter2\/h=\"x"} or hunter2/h=\"x)"}).message,
+      HasSubstr(R"(got {"key":"***"} or ***)"));
 }
 
 TEST(UpstreamTest, ASecretThatIsANumberIsMasked) {

@@ -229,15 +229,15 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
   }
   std::size_t bytes = 0;
   for (const InputRequest& request : requests) {
-    bytes += to_json(request.params).size() + request.key.size();
+    bytes += size_of(request.params).memory() + request.key.size();
   }
-  Result<MemoryHold> memory = hold_for_call(calls_->streams().streams(), principal().id, bytes,
-                                            "what this call asks its client");
+  // A call may ask many, one after the other.
+  Result<MemoryHold> memory = hold_all(calls_->streams().streams().memory_of(principal().id), bytes,
+                                       "what this call asks its client");
   if (!memory) {
     answer(std::unexpected(std::move(memory.error())));
     return {};
   }
-  if (memory->bytes() == 0) memory = MemoryHold(this->memory());
   answer = [weak = weak_from_this(),
             then = std::move(answer)](Result<std::vector<json::value>> given) mutable {
     if (const auto self = weak.lock(); self != nullptr && given) {
