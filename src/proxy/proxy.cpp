@@ -153,7 +153,8 @@ Result<std::shared_ptr<ProxyClient>> Proxy::client_of(const std::shared_ptr<Sess
                                                       PendingRequest& call) {
   auto client = uncharged_client_of(session, params, call);
   // What all clients share is nobody's.
-  if (client && !has_one_session_) (*client)->charge_to(programs_, call.principal().id);
+  if (client && !has_one_session_)
+    (*client)->charge_to({programs_, call.principal().id, call.memory()});
   return client;
 }
 

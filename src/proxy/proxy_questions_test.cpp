@@ -336,6 +336,31 @@ TEST_F(ProxyRoundsTest, WhatIsTakenBackBetweenRoundsIsChargedNoMore) {
   EXPECT_LT(before - free_memory(proxy), kMegabyte);
 }
 
+TEST_F(ProxySessionQuestionsTest, WhatIsAskedOutsideOfCallsIsCharged) {
+  call(client, "opens");
+  answer("opens");
+  const std::size_t before = free_memory(proxy);
+  ask("q", {{"message", std::string(2'000'000, 'x')}});
+  EXPECT_GT(before - free_memory(proxy), 2'000'000U);
+  reply(client, kSaid);
+  EXPECT_LT(before - free_memory(proxy), 100'000U);
+  MemoryHold rest(proxy.server->service().streams.streams().memory_of("alice"));
+  for (std::size_t step = std::size_t{256} << 20U; step >= 1024; step /= 2)
+    static_cast<void>(rest.add(step));
+  ask("more", {{"message", std::string(2'000'000, 'x')}});
+  EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":"more")"), HasSubstr("-31010"))));
+}
+
+TEST_F(ProxySessionQuestionsTest, ManyShortQuestionsOfACallAreCharged) {
+  call(client, "asks");
+  const std::size_t before = free_memory(proxy);
+  for (int i = 0; i < 50; ++i) {
+    const std::string id = "q" + std::to_string(i);
+    ask(id.c_str(), {{"message", std::string(10'000, 'x')}});
+  }
+  EXPECT_GT(before - free_memory(proxy), 500'000U);
+}
+
 TEST_F(ProxyRoundsTest, AServerHasOnlySoManyKeysOfItsOwnInACall) {
   FakeClient client(*proxy.server, Kind::connection);
   const auto asks = call(client, "asks");

@@ -15,6 +15,7 @@
 #include "cli/agent/agent_view.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
+#include "cli/agent/tracing_option.hpp"
 #include "cli/chat/question.hpp"
 #include "cli/login/authorization_flags.hpp"
 #include "cli/options/command.hpp"
@@ -80,6 +81,7 @@ struct AgentArguments {
   std::string trace;
   std::string replay;
   double speed = 1;
+  std::string otlp;
   bool is_quiet = false;
   bool agrees = false;
   SettingValues engine;
@@ -304,6 +306,10 @@ int run_agent(AgentArguments& arguments) {
   } else if (arguments.is_new) {
     return complain_of_run({kExitUsage, "--new belongs to --session NAME"});
   }
+  auto spans = span_exporter(arguments.otlp, environment);
+  if (!spans) return complain_of_run(spans.error());
+  options->spans = *std::move(spans);
+  const TraceContext parent = trace_of_process(environment);
   const auto prompt = the_prompt(arguments, !session.is_begun);
   if (!prompt) return complain_of_run(prompt.error());
   TraceWriter trace;
@@ -346,8 +352,8 @@ int run_agent(AgentArguments& arguments) {
       // Not before it is known that there is a run to take its place.
       if (arguments.is_new) session.store->erase(session.name);
       const auto input = prompt->empty() ? std::nullopt : std::optional(*prompt);
-      Run run =
-          session.is_begun ? agent->resume(session.name, input) : agent->run(*prompt, session.name);
+      Run run = session.is_begun ? agent->resume(session.name, input, &parent)
+                                 : agent->run(*prompt, session.name, &parent);
       code = follow(run, arguments, trace, interrupts);
     } catch (const Error& error) {
       code = complain_of_run({kExitFailure, error.message});
@@ -411,6 +417,10 @@ void add_agent_command(CommandLine& program) {
                      {.text = "How many times as fast to show it; 0: at once",
                       .operand = "X",
                       .shows_default = true});
+  command.add_option("--otlp", &arguments->otlp,
+                     {.text = "Send the run's spans to this OpenTelemetry collector (OTLP/HTTP), "
+                              "such as http://localhost:4318; OTEL_EXPORTER_OTLP_ENDPOINT",
+                      .operand = "URL"});
   command.add_flag("-q,--quiet", arguments->is_quiet, {.text = "Show no progress of loading"});
   add_engine_options(command, arguments->engine);
   command.add_option(

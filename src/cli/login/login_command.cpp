@@ -80,7 +80,9 @@ class LoginRun {
     if (const auto proxy = proxies_->proxy_for(server_); !proxy) {
       return fail(kExitUsage, proxy.error().message);
     }
-    if (arguments.is_verbose) tap_ = http_tap(traffic_printer(), secrets_in_url(arguments.url));
+    if (arguments.is_verbose)
+      tap_ = http_tap(traffic_printer(),
+                      std::make_shared<KnownSecrets>(secrets_in_url(arguments.url)));
     auto made = make_authorizer_of(
         loop_, server_, arguments.authorization, tls_, proxies_,
         [may_open = !arguments.no_browser](const LoginPrompt& prompt) {

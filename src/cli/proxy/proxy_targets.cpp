@@ -63,7 +63,8 @@ Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers) {
   if (!place) return std::unexpected(std::move(place.error()));
   upstream.starts_program = std::holds_alternative<ServerCommand>(*place);
   if (auto* const at = std::get_if<LinkPlace>(&*place)) {
-    upstream.secrets = secrets_of(*at);
+    at->secrets = std::make_shared<KnownSecrets>(secrets_of(*at));
+    upstream.secrets = at->secrets;
     at->connect_timeout = upstream.connect_timeout;
   }
   upstream.open_link = [place = *std::move(place)](Executor& loop) {

@@ -285,7 +285,11 @@ std::optional<AskedUser> terminal_user() {
   if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return std::nullopt;
   // The thread of the answers and that of a command may both want to ask.
   static std::recursive_mutex asking;
-  return AskedUser{.show = [](std::string_view text) { write_all(STDERR_FILENO, text); },
+  return AskedUser{.show =
+                       [](std::string_view text) {
+                         // The user has ended what the question belongs to.
+                         if (!Interrupts::is_pending()) write_all(STDERR_FILENO, text);
+                       },
                    .read_line = read_terminal_line,
                    .turn = std::make_shared<std::unique_lock<std::recursive_mutex>>(asking)};
 }

@@ -38,10 +38,11 @@ Client connect_at(ServerPlace place, ClientOptions options) {
     return connect(*command, std::move(options));
   }
   auto& listening = std::get<LinkPlace>(place);
-  options.http_transport = listening.http_transport;
-  options.headers = std::move(listening.headers);
-  options.authorization = std::move(listening.authorization);
-  return connect(listening.url, std::move(options));
+  listening.secrets = std::make_shared<KnownSecrets>(secrets_of(listening));
+  mask_in_complaints(listening.secrets);
+  listening.on_traffic = options.on_traffic;
+  listening.connect_timeout = options.connect_timeout;
+  return detail::connect_place(listening, std::move(options));
 }
 
 Result<Client> open_server(const RemoteWords& words, const RemoteOptions& options,
@@ -82,7 +83,6 @@ Result<Client> connect_to(Target target, const RemoteOptions& options, ClientOpt
   auto place = server_place(std::move(target.place), *std::move(headers));
   if (!place) return std::unexpected(std::move(place.error()));
   const bool is_command = std::holds_alternative<ServerCommand>(*place);
-  if (!is_command) mask_in_complaints(secrets_of(std::get<LinkPlace>(*place)));
   try {
     return connect_at(*std::move(place), std::move(client));
   } catch (const Error& error) {

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <langinfo.h>
 #include <mutex>
 #include <poll.h>
@@ -25,7 +24,7 @@ namespace sluice {
 namespace {
 
 std::mutex secrets_mutex;
-std::vector<std::string> secrets_to_mask;  // of complaints; behind the mutex
+std::vector<std::shared_ptr<const KnownSecrets>> secrets_to_mask;  // behind the mutex
 
 /// Waits until `fd` takes bytes or has failed. Returns false if an interrupt ends the wait. If the
 /// last write has `stalled`, an interrupt counts more than room: a terminal may have room for a few
@@ -94,14 +93,17 @@ int print(std::string_view text) {
 
 void complain(std::string_view message) {
   if (message.empty()) return;
-  const std::lock_guard lock(secrets_mutex);
-  const std::string shown = SecretMask(secrets_to_mask).masked(std::string(message));
+  std::string shown(message);
+  {
+    const std::lock_guard lock(secrets_mutex);
+    for (const auto& secrets : secrets_to_mask) shown = secrets->mask()->masked(std::move(shown));
+  }
   write_all(STDERR_FILENO, "sluice: " + one_line(shown) + "\n");
 }
 
-void mask_in_complaints(std::vector<std::string> secrets) {
+void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets) {
   const std::lock_guard lock(secrets_mutex);
-  std::ranges::move(as_in_json(std::move(secrets)), std::back_inserter(secrets_to_mask));
+  secrets_to_mask.push_back(std::move(secrets));
 }
 
 std::string one_line(std::string_view text) {

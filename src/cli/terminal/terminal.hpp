@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/error.hpp"
 
 namespace sluice {
+
+class KnownSecrets;
 
 /// Colour sequences for one output stream. They are empty when the stream is not a terminal, TERM
 /// is "dumb", or NO_COLOR is set and not empty (no-color.org).
@@ -55,7 +58,7 @@ Result<void> write_all(int fd, std::string_view text);
 /// Writes "sluice: <message>" to standard error, on one line; nothing if `message` is empty.
 void complain(std::string_view message);
 /// From now on, complain() masks these secrets too: a server may repeat them. Thread-safe.
-void mask_in_complaints(std::vector<std::string> secrets);
+void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets);
 
 /// Prints the output of a command on standard output. Returns the program's exit code: kExitOk, or
 /// the error of write_all() after complaining about it.

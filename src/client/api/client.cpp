@@ -94,30 +94,6 @@ ArgumentCompletion complete(Client& client, json::object reference, const TypedA
   return out;
 }
 
-/// Connects to a place, without a probe if it is known to be of the legacy era.
-Client connect_to(const LinkPlace& place, ClientOptions options) {
-  EraCache& eras = EraCache::shared();
-  const std::string key = place.url + '\n' + std::to_string(static_cast<int>(place.http_transport));
-  const bool is_free = options.revision.empty();
-  const bool is_legacy = is_free && eras.is_legacy(key, SteadyClock().now());
-  const auto open = [&place, &options](bool expects_legacy) {
-    return detail::ClientConnection::open(
-        [&place](EventLoop& loop) { return open_link(loop, place); }, options, expects_legacy);
-  };
-  auto connection = open(is_legacy);
-  if (!connection && is_legacy) {
-    // It may have become another server.
-    eras.note(key, false, SteadyClock().now());
-    connection = open(false);
-  }
-  if (!connection) throw Error(std::move(connection.error()));
-  if (is_free) {
-    const Era era = (*connection)->server().revision->era;
-    eras.note(key, era == Era::legacy, SteadyClock().now());
-  }
-  return Client(*std::move(connection));
-}
-
 }  // namespace
 
 bool ToolReply::is_error() const {
@@ -269,6 +245,29 @@ std::stop_token question_stop() {
   return CallbackThread::current().get_token();
 }
 
+Client detail::connect_place(const LinkPlace& place, ClientOptions options) {
+  EraCache& eras = EraCache::shared();
+  const std::string key = place.url + '\n' + std::to_string(static_cast<int>(place.http_transport));
+  const bool is_free = options.revision.empty();
+  const bool is_legacy = is_free && eras.is_legacy(key, SteadyClock().now());
+  const auto open = [&place, &options](bool expects_legacy) {
+    return detail::ClientConnection::open(
+        [&place](EventLoop& loop) { return open_link(loop, place); }, options, expects_legacy);
+  };
+  auto connection = open(is_legacy);
+  if (!connection && is_legacy) {
+    // It may have become another server.
+    eras.note(key, false, SteadyClock().now());
+    connection = open(false);
+  }
+  if (!connection) throw Error(std::move(connection.error()));
+  if (is_free) {
+    const Era era = (*connection)->server().revision->era;
+    eras.note(key, era == Era::legacy, SteadyClock().now());
+  }
+  return Client(*std::move(connection));
+}
+
 Client connect(std::string_view url, ClientOptions options) {
   const LinkPlace place{.url = std::string(url),
                         .http_transport = options.http_transport,
@@ -278,7 +277,7 @@ Client connect(std::string_view url, ClientOptions options) {
                         .uses_environment_proxies = options.uses_environment_proxies,
                         .connect_timeout = options.connect_timeout,
                         .on_traffic = options.on_traffic};
-  return connect_to(place, std::move(options));
+  return detail::connect_place(place, std::move(options));
 }
 
 Client connect(const ServerCommand& command, ClientOptions options) {

@@ -58,6 +58,39 @@ bool is_written_by_links(std::string_view name) {
   return std::ranges::find(kFields, name) != kFields.end();
 }
 
+/// An authorizer whose access tokens are known as secrets.
+class TellingAuthorizer final : public RequestAuthorizer {
+ public:
+  TellingAuthorizer(std::shared_ptr<RequestAuthorizer> authorizer,
+                    std::shared_ptr<KnownSecrets> secrets)
+      : authorizer_(std::move(authorizer)), secrets_(std::move(secrets)) {}
+
+  void authorize(std::string_view method, const Url& url, Authorized done) override {
+    authorizer_->authorize(
+        method, url,
+        [secrets = secrets_, done = std::move(done)](Result<RequestAuthorization> made) mutable {
+          if (made) tell(*secrets, made->headers);
+          done(std::move(made));
+        });
+  }
+  bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override {
+    return authorizer_->on_refused(reply, credential, std::move(done));
+  }
+  void on_reply(const HttpReplyHead& reply) override { authorizer_->on_reply(reply); }
+  void on_address(const Endpoint& endpoint) override { authorizer_->on_address(endpoint); }
+
+ private:
+  static void tell(KnownSecrets& secrets, const HttpHeaderList& headers) {
+    for (const auto& [name, value] : headers) {
+      // A proof of possession is of one request.
+      if (equals_ignoring_case(name, "Authorization")) secrets.add(secrets_in_header(name, value));
+    }
+  }
+
+  std::shared_ptr<RequestAuthorizer> authorizer_;
+  std::shared_ptr<KnownSecrets> secrets_;
+};
+
 /// A time as the clients below have it, to whom 0 is no time at all.
 Duration limit_of(Duration given) {
   return given > Duration::zero() ? at_most_forever(given) : kForever;
@@ -95,12 +128,13 @@ Result<HttpPlace> http_place(const std::string& text) {
 std::unique_ptr<ServerLink> open_http_link(EventLoop& loop, const LinkPlace& place, HttpPlace http,
                                            HttpHeaderList headers, std::shared_ptr<TlsContext> tls,
                                            std::shared_ptr<const ProxySettings> proxies,
-                                           std::shared_ptr<RequestAuthorizer> authorizer) {
+                                           std::shared_ptr<RequestAuthorizer> authorizer,
+                                           const std::shared_ptr<KnownSecrets>& secrets) {
   HttpClientOptions client{.dial = std::move(http.dial),
                            .proxies = std::move(proxies),
                            .tls = std::move(tls),
                            .connect_timeout = limit_of(place.connect_timeout),
-                           .tap = http_tap(place.on_traffic, secrets_of(place))};
+                           .tap = http_tap(place.on_traffic, secrets)};
   if (authorizer) {
     client.may_connect = [authorizer](const Endpoint& endpoint) {
       authorizer->on_address(endpoint);
@@ -168,11 +202,15 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
       return std::unexpected(std::move(proxy.error()));
     }
   }
+  const std::shared_ptr<KnownSecrets> secrets =
+      place.secrets != nullptr ? place.secrets : std::make_shared<KnownSecrets>(secrets_of(place));
   std::shared_ptr<RequestAuthorizer> authorizer;
   // Whoever may open a socket of this machine needs no authorization.
   if (place.authorization && !http->dial) {
-    authorizer = make_authorizer(loop, http->url, *place.authorization, tls, proxies,
-                                 http_tap(place.on_traffic, secrets_of(place)));
+    authorizer = std::make_shared<TellingAuthorizer>(
+        make_authorizer(loop, http->url, *place.authorization, tls, proxies,
+                        http_tap(place.on_traffic, secrets)),
+        secrets);
   }
   if (http->url.is_websocket()) {
     WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};
@@ -181,11 +219,11 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
     options.socket.proxies = std::move(proxies);
     options.socket.connect_timeout = limit_of(place.connect_timeout);
     return traced(std::make_unique<WebSocketLink>(loop, std::move(options)), "websocket",
-                  place.on_traffic, secrets_of(place));
+                  place.on_traffic, secrets);
   }
   return traced(open_http_link(loop, place, *std::move(http), *std::move(headers), std::move(tls),
-                               std::move(proxies), std::move(authorizer)),
-                "http", place.on_traffic, secrets_of(place));
+                               std::move(proxies), std::move(authorizer), secrets),
+                "http", place.on_traffic, secrets);
 }
 
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command,

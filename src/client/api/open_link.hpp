@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "client/session/contract/server_link.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
+#include "core/text/secrets.hpp"
 #include "net/client/http_client.hpp"
 #include "net/loop/event_loop.hpp"
 #include "sluice/client.hpp"
@@ -24,6 +27,8 @@ struct LinkPlace {
   bool uses_environment_proxies = true;
   Duration connect_timeout = std::chrono::seconds(30);  // of each connection; 0: no limit
   OnTraffic on_traffic = {};
+  /// What is masked where it is shown, with what authorizes requests; null: secrets_of() the place.
+  std::shared_ptr<KnownSecrets> secrets = {};
 };
 
 /// What is likely to be secret of a place: see secrets_in_url() and secrets_in_header().
@@ -37,5 +42,10 @@ Result<HttpHeaderList> own_headers(const HttpHeaderList& given);
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& place);
 Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const ServerCommand& command,
                                               const OnTraffic& on_traffic = {});
+
+namespace detail {
+/// connect() to a place: without a probe if it is known to be of the legacy era.
+Client connect_place(const LinkPlace& place, ClientOptions options);
+}  // namespace detail
 
 }  // namespace sluice

@@ -70,7 +70,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   [[nodiscard]] const RequestId& id() const { return id_; }
-  [[nodiscard]] Lane* lane() const { return lane_; }
+  /// It is in no lane any more.
+  Lane* leave_lane() { return std::exchange(lane_, nullptr); }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
@@ -148,7 +149,17 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     }
     on_initialized(status_ / 100 == 2);
     // Such a stream has nothing to say (2025-11-25, Sending Messages to the Server: 202).
-    if (is_events_ && is_aside()) end();
+    if (is_events_ && is_aside()) return end();
+    if (lane_ != nullptr && status_ / 100 == 2) taken();
+  }
+  /// The server has the message. Others need not wait until the reply has ended.
+  void taken() {
+    memory_.reset();
+    timer_ = link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue,
+                                       [weak = weak_from_this()] {
+                                         if (const auto self = weak.lock()) self->end();
+                                       });
+    link_->send_next(leave_lane());
   }
 
   /// If the message was that the client is ready, it need not be waited for any more.
@@ -319,7 +330,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   std::shared_ptr<void> memory_;  // of the message
   HttpLink* link_;                // null: it is over
   const std::uint64_t number_;
-  Lane* const lane_;
+  Lane* lane_;
   const RequestId id_;
   const bool is_legacy_;
   Backoff backoff_;
@@ -494,16 +505,18 @@ HttpHeaderList HttpLink::headers_for(const OutgoingMessage& message) const {
 void HttpLink::forget(std::uint64_t number) {
   const auto ended = exchanges_.extract(number);
   if (ended.empty()) return;
-  if (Lane* const lane = ended.mapped()->lane()) {
-    --lane->under_way;
-    if (!lane->waiting.empty()) {
-      OutgoingMessage next = std::move(lane->waiting.front());
-      lane->waiting.pop_front();
-      lane->waiting_bytes -= next.text.size();
-      transmit(std::move(next), lane);
-    }
-  }
+  send_next(ended.mapped()->leave_lane());
   if (last_words_.have_begun() && exchanges_.empty()) leave();
+}
+
+void HttpLink::send_next(Lane* lane) {
+  if (lane == nullptr) return;
+  --lane->under_way;
+  if (lane->waiting.empty()) return;
+  OutgoingMessage next = std::move(lane->waiting.front());
+  lane->waiting.pop_front();
+  lane->waiting_bytes -= next.text.size();
+  transmit(std::move(next), lane);
 }
 
 void HttpLink::listen() {

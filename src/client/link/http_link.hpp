@@ -98,6 +98,8 @@ class HttpLink final : public ServerLink {
   void dispatch(OutgoingMessage message);
   void transmit(OutgoingMessage message, Lane* lane);
   void forget(std::uint64_t number);
+  /// A message has left its lane, or null if it was in none.
+  void send_next(Lane* lane);
   void initialized(bool is_taken);
   void listen();
   /// The end of close().

@@ -335,6 +335,17 @@ TEST_F(HttpLinkTest, NotificationsArriveInOrderAlsoWhenTheLinkIsClosed) {
   EXPECT_TRUE(until([&is_closed] { return is_closed; }));
 }
 
+TEST_F(HttpLinkTest, AReplyThatDoesNotEndHoldsNoNotificationUp) {
+  open_legacy();
+  for (const std::string name : {"one", "two"}) {
+    ASSERT_TRUE(session->notify("notifications/" + name, {}));
+  }
+  const Asked one = next();
+  one.reply->start(202, "text/plain");
+  one.reply->flush();
+  EXPECT_THAT(next().body, HasSubstr("notifications/two"));
+}
+
 TEST_F(HttpLinkTest, TheMemoryOfANotificationIsKeptUntilItIsTaken) {
   const auto under_way = std::make_shared<int>(0);
   const auto waiting = std::make_shared<int>(0);

@@ -52,7 +52,8 @@ void SseLink::close(std::function<void()> done) {
   owner_ = &nobody();
   last_words_.begin(std::move(done), [this] { leave(); });
   waiting_.clear();
-  std::erase_if(posts_, [](const auto& each) { return !each.second.id.empty(); });
+  // The others have been taken, or are requests.
+  std::erase_if(posts_, [](const auto& each) { return each.second.lane == nullptr; });
   if (posts_.empty()) leave();
 }
 
@@ -218,7 +219,11 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                   .headers = std::move(headers),
                   .body = std::move(message.text),
                   .is_patient = is_patient},
-                 {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
+                 {.on_head =
+                      [this, number, status](const HttpReplyHead& head) {
+                        *status = head.status;
+                        if (*status / 100 == 2) taken(number);
+                      },
                   .on_body = {},
                   .on_complete =
                       [this, number, status] {
@@ -231,18 +236,39 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                       }});
 }
 
+/// The server has a message. Others need not wait until its reply has ended.
+void SseLink::taken(std::uint64_t number) {
+  Post& post = posts_.at(number);
+  if (post.lane == nullptr || post.is_large()) return;
+  release(post);
+  leave_lane(post);
+  if (last_words_.have_begun()) {
+    posts_.erase(number);
+    return posts_.empty() ? leave() : void();
+  }
+  taken_.push_back(number);
+  // Most have ended meanwhile.
+  if (taken_.size() > kMaxOver) {
+    posts_.erase(taken_.front());
+    taken_.pop_front();
+  }
+}
+
+void SseLink::leave_lane(Post& post) {
+  Lane* const lane = std::exchange(post.lane, nullptr);
+  if (lane == nullptr) return;
+  --lane->under_way;
+  if (lane->waiting.empty()) return;
+  OutgoingMessage next = std::move(lane->waiting.front());
+  lane->waiting.pop_front();
+  this->post(std::move(next), lane);
+}
+
 /// `why`: with the status as its code, or why there is none.
 void SseLink::posted(std::uint64_t number, const Error& why) {
   Post done = std::move(posts_.extract(number).mapped());
   release(done);
-  if (Lane* const lane = done.lane) {
-    --lane->under_way;
-    if (!lane->waiting.empty()) {
-      OutgoingMessage next = std::move(lane->waiting.front());
-      lane->waiting.pop_front();
-      post(std::move(next), lane);
-    }
-  }
+  leave_lane(done);
   if (last_words_.have_begun()) return posts_.empty() ? leave() : void();
   if (why.code / 100 != 2 && !done.id.empty()) owner_->on_unanswered(done.id, why);
 }
@@ -254,6 +280,7 @@ void SseLink::lose(int code, const std::string& why) {
   const AuthorizedHttp::Call stream = std::move(stream_);
   const auto posts = std::exchange(posts_, {});
   waiting_.clear();
+  taken_.clear();
   for (Lane* const lane : {&notifications_, &answers_}) *lane = {.most = lane->most};
   bytes_ = 0;
   if (last_words_.have_begun()) return leave();

@@ -96,6 +96,8 @@ class SseLink final : public ServerLink {
   void sweep();
   /// What a message takes while it waits or is under way is free again.
   void release(Post& post);
+  void taken(std::uint64_t number);
+  void leave_lane(Post& post);
   void posted(std::uint64_t number, const Error& why);
   void lose(int code, const std::string& why);
   /// The end of close().
@@ -113,7 +115,8 @@ class SseLink final : public ServerLink {
   std::optional<Url> place_;              // where to post; nothing before the server has said it
   std::vector<OutgoingMessage> waiting_;  // for that
   std::map<std::uint64_t, Post> posts_;
-  Lane notifications_{.most = 1};  // which must not overtake each other
+  std::deque<std::uint64_t> taken_;  // the last posts that have left their lanes
+  Lane notifications_{.most = 1};    // which must not overtake each other
   Lane answers_{.most = kMaxAnswers};
   std::size_t bytes_ = 0;    // of all that wait or are under way
   std::size_t unswept_ = 0;  // posts that the messages since the last sweep allow to look at

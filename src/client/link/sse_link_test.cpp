@@ -299,6 +299,31 @@ TEST_F(SseLinkTest, ThePostOfARequestThatIsOverTakesNothing) {
   for (std::size_t i = 1; i < memory.size(); ++i) EXPECT_EQ(memory[i].use_count(), 1);
 }
 
+TEST_F(SseLinkTest, RepliesThatDoNotEndHoldNoNotificationsUp) {
+  const Asked stream = open_to("/m");
+  settle();
+  constexpr std::size_t kMany = 3 * SseLink::kMaxOver;
+  std::vector<Asked> posts;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(link->send({.text = "{}", .method = "notifications/x"}));
+  }
+  for (std::size_t i = 0; i < kMany; ++i) {
+    posts.push_back(next());
+    posts.back().reply->start(202, "text/plain");
+    posts.back().reply->flush();
+  }
+  EXPECT_TRUE(until([&posts] {
+    return std::ranges::count_if(posts, [](const Asked& each) { return each.reply->is_open(); }) ==
+           static_cast<long>(SseLink::kMaxOver);
+  }));
+  bool is_closed = false;
+  link->close([this, &is_closed] {
+    is_closed = true;
+    link = nullptr;
+  });
+  EXPECT_TRUE(is_closed) << "they have been taken";
+}
+
 TEST_F(SseLinkTest, ThePostOfALargeRequestEndsWithIt) {
   const Asked stream = open_to("/m");
   settle();

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
@@ -72,14 +71,18 @@ std::string shown_header(std::string_view name, std::string_view value, bool is_
   return is_url ? masked_url(value) : std::string(value);
 }
 
+std::string masked(const std::shared_ptr<const KnownSecrets>& secrets, std::string text) {
+  return secrets == nullptr ? text : secrets->mask()->masked(std::move(text));
+}
+
 class TracedLink final : public ServerLink, private ServerLink::Owner {
  public:
   TracedLink(std::unique_ptr<ServerLink> link, std::string_view transport, OnTraffic on_traffic,
-             std::vector<std::string> secrets)
+             std::shared_ptr<const KnownSecrets> secrets)
       : link_(std::move(link)),
         transport_(transport),
         on_traffic_(std::move(on_traffic)),
-        mask_(as_in_json(std::move(secrets))) {}
+        secrets_(std::move(secrets)) {}
 
   void open(ServerLink::Owner& owner) override {
     owner_ = &owner;
@@ -99,7 +102,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
 
  private:
   void show(bool is_sent, std::string_view text) const {
-    const std::string shown = mask_.masked(std::string(text));
+    const std::string shown = masked(secrets_, std::string(text));
     tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = shown});
   }
 
@@ -132,28 +135,29 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   std::unique_ptr<ServerLink> link_;
   std::string_view transport_;
   OnTraffic on_traffic_;
-  SecretMask mask_;
+  std::shared_ptr<const KnownSecrets> secrets_;
   ServerLink::Owner* owner_ = nullptr;
 };
 
 }  // namespace
 
 std::unique_ptr<ServerLink> traced(std::unique_ptr<ServerLink> link, std::string_view transport,
-                                   const OnTraffic& on_traffic, std::vector<std::string> secrets) {
+                                   const OnTraffic& on_traffic,
+                                   std::shared_ptr<const KnownSecrets> secrets) {
   if (!on_traffic) return link;
   return std::make_unique<TracedLink>(std::move(link), transport, on_traffic, std::move(secrets));
 }
 
-HttpTap http_tap(const OnTraffic& on_traffic, std::vector<std::string> secrets) {
+HttpTap http_tap(const OnTraffic& on_traffic, std::shared_ptr<const KnownSecrets> secrets) {
   if (!on_traffic) return {};
-  return [on_traffic, mask = SecretMask(std::move(secrets))](const HttpHead& head) {
+  return [on_traffic, secrets = std::move(secrets)](const HttpHead& head) {
     const bool is_request = !head.method.empty();
     Traffic traffic{.is_sent = is_request, .transport = "http"};
     traffic.start = is_request ? std::string(head.method) + " " + masked_url(head.url->to_string())
                                : std::to_string(head.status);
     for (const HeaderField& field : head.headers) {
-      traffic.headers.emplace_back(field.name,
-                                   mask.masked(shown_header(field.name, field.value, is_request)));
+      traffic.headers.emplace_back(
+          field.name, masked(secrets, shown_header(field.name, field.value, is_request)));
     }
     tell_traffic(on_traffic, traffic);
   };

@@ -72,9 +72,10 @@ TEST_F(TracedLinkTest, ShowsMessagesBothWaysAndPassesThemOn) {
 }
 
 TEST_F(TracedLinkTest, SecretsAreMaskedInMessagesHoweverJsonWritesThem) {
-  const auto link =
-      traced(std::make_unique<EchoLink>(), "http",
-             [this](const Traffic& traffic) { seen.emplace_back(traffic.message); }, {"a/b\"c=="});
+  const auto link = traced(
+      std::make_unique<EchoLink>(), "http",
+      [this](const Traffic& traffic) { seen.emplace_back(traffic.message); },
+      std::make_shared<KnownSecrets>(std::vector<std::string>{"a/b\"c=="}));
   link->open(*this);
   ASSERT_TRUE(link->send({.text = R"({"a":"a\/b\"c==","b":"a/b\"c=="})"}));
   EXPECT_EQ(seen.at(0), R"({"a":"***","b":"***"})");

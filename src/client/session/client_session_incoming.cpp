@@ -86,9 +86,9 @@ bool ClientSession::take_one(std::string_view text, const RequestId* only) {
 bool ClientSession::is_too_late(const Message& message, const RequestId* reply_to) const {
   if (reply_to == nullptr || request_of(reply_to) != 0) return false;
   if (server_.revision->era == Era::modern) return true;
-  const bool is_of_its_client =
-      message.kind == MessageKind::request || message.method == "notifications/message";
-  return options_.is_shared && !reply_to->empty() && is_of_its_client && message.method != "ping";
+  const bool is_for_all = message.method == "ping" || message.method.ends_with("/list_changed") ||
+                          message.method == "notifications/resources/updated";
+  return options_.is_shared && !reply_to->empty() && !is_for_all;
 }
 
 void ClientSession::on_request(const Message& message, Number number) {

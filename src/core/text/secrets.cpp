@@ -247,6 +247,30 @@ std::string SecretMask::masked(std::string text) const {
   return out.append(text, shown);
 }
 
+KnownSecrets::KnownSecrets(std::vector<std::string> secrets)
+    : first_(as_in_json(std::move(secrets))), mask_(std::make_shared<SecretMask>(first_)) {}
+
+void KnownSecrets::add(const std::vector<std::string>& secrets) {
+  const std::lock_guard lock(mutex_);
+  const auto is_known = [this](const std::string& secret) {
+    return std::ranges::find(added_, secret) != added_.end();
+  };
+  // Most requests bring the same.
+  if (std::ranges::all_of(secrets, is_known)) return;
+  for (const std::string& secret : secrets) {
+    if (!is_known(secret)) added_.push_back(secret);
+  }
+  while (added_.size() > kMaxAdded) added_.pop_front();
+  std::vector<std::string> all = as_in_json({added_.begin(), added_.end()});
+  all.insert(all.end(), first_.begin(), first_.end());
+  mask_ = std::make_shared<SecretMask>(all);
+}
+
+std::shared_ptr<const SecretMask> KnownSecrets::mask() const {
+  const std::lock_guard lock(mutex_);
+  return mask_;
+}
+
 std::string masked_word(std::string_view word) {
   const bool is_socket = word.starts_with("unix:") || word.starts_with("http+unix:");
   // A password may have characters that end an authority, and so make the URL none.

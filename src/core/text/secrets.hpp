@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,8 +69,28 @@ class SecretMask {
   std::vector<Node> nodes_;  // the root first; none if there are no secrets
 };
 
-/// The same of a word that may be meant as a URL: user information with a password goes also if
-/// there is no scheme before it.
+/// The secrets of a place, as they stand and in JSON: those that are known from the beginning, and
+/// others, such as access tokens, that become known. Thread-safe.
+class KnownSecrets {
+ public:
+  explicit KnownSecrets(std::vector<std::string> secrets = {});
+
+  /// Of what is added, the last kMaxAdded are remembered.
+  void add(const std::vector<std::string>& secrets);
+  /// For all that are known now.
+  [[nodiscard]] std::shared_ptr<const SecretMask> mask() const;
+
+  static constexpr std::size_t kMaxAdded = 64;
+
+ private:
+  const std::vector<std::string> first_;
+  mutable std::mutex mutex_;
+  std::deque<std::string> added_;
+  std::shared_ptr<const SecretMask> mask_;
+};
+
+/// As masked_url(), of a word that may be meant as a URL: user information with a password goes
+/// also if there is no scheme before it.
 std::string masked_word(std::string_view word);
 
 }  // namespace sluice

@@ -146,9 +146,8 @@ UpstreamSession& ProxyClient::part(std::size_t index) const {
   return *parts_[index]->session;
 }
 
-void ProxyClient::charge_to(const std::shared_ptr<ClientQuota>& programs,
-                            const std::string& principal) {
-  for (const auto& part : parts_) part->session->charge_to(programs, principal);
+void ProxyClient::charge_to(const UpstreamSession::Payer& payer) {
+  for (const auto& part : parts_) part->session->charge_to(payer);
 }
 
 bool ProxyClient::has_state() const {

@@ -33,7 +33,7 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
   [[nodiscard]] UpstreamSession& part(std::size_t index) const;
   /// Calls UpstreamSession::charge_to() of each part.
-  void charge_to(const std::shared_ptr<ClientQuota>& programs, const std::string& principal);
+  void charge_to(const UpstreamSession::Payer& payer);
   /// Whether a server may keep something for this client.
   [[nodiscard]] bool has_state() const;
   /// Whether calls of a server that was reached can become tasks.

@@ -121,10 +121,11 @@ void Upstream::on_lost(const Error& said) const {
 Error Upstream::of_connection(const Error& why) const {
   const bool is_absent = options_.starts_program && why.code == kBadRequest;
   const int code = is_absent ? kLostConnection : why.code;
-  if (mask_.empty()) return {code, why.message, why.data};
+  const auto mask = options_.secrets == nullptr ? nullptr : options_.secrets->mask();
+  if (mask == nullptr || mask->empty()) return {code, why.message, why.data};
   Result<json::value> data = parse_json(why.data);
-  if (data) mask_in(*data, mask_);
-  return {code, mask_.masked(why.message), data ? to_json(*data) : std::string()};
+  if (data) mask_in(*data, *mask);
+  return {code, mask->masked(why.message), data ? to_json(*data) : std::string()};
 }
 
 Error Upstream::explained(const Error& why) const {

@@ -24,8 +24,9 @@ namespace sluice {
 struct UpstreamOptions {
   std::string prefix = {};  // see names.hpp; empty for the only server
   std::string label;        // what errors and the log call the server; no secrets
-  /// What neither clients nor the log may read, also if the server says it: parts of its URL.
-  std::vector<std::string> secrets = {};
+  /// What neither clients nor the log may read, also if the server says it: parts of its URL, and
+  /// what authorizes the proxy. Null: nothing.
+  std::shared_ptr<const KnownSecrets> secrets = {};
   /// Makes a new way to it for the proxy's loop, which is that of its server.
   std::function<Result<std::unique_ptr<ServerLink>>(Executor& loop)> open_link;
   /// Whether the link starts a program. One that is not there is a server without a connection.
@@ -42,8 +43,7 @@ struct UpstreamOptions {
 /// Belongs to its loop.
 class Upstream {
  public:
-  explicit Upstream(UpstreamOptions options)
-      : options_(std::move(options)), mask_(as_in_json(options_.secrets)) {}
+  explicit Upstream(UpstreamOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
   /// Why it is not tried at present, or nothing.
@@ -76,7 +76,6 @@ class Upstream {
   [[nodiscard]] Error of_connection(const Error& why) const;
 
   UpstreamOptions options_;
-  SecretMask mask_;
   std::string spoken_;  // the legacy revision that it spoke last
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),

@@ -11,6 +11,7 @@
 #include "core/log/over_limit.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls/call_memory.hpp"
 
 namespace sluice {
 namespace {
@@ -56,12 +57,6 @@ UpstreamSession::~UpstreamSession() {
   if (timer_ != 0) loop_->cancel(timer_);
   feed_->attach(nullptr);
   if (session_ != nullptr) end_session();
-}
-
-void UpstreamSession::charge_to(const std::shared_ptr<ClientQuota>& programs,
-                                const std::string& principal) {
-  programs_ = programs;
-  principal_ = principal;
 }
 
 void UpstreamSession::close(std::function<void()> done) {
@@ -140,14 +135,14 @@ ClientSessionOptions UpstreamSession::session_options() {
 
 /// Takes the place of the program that the link starts, if it does. Error: kLimitReached.
 Result<void> UpstreamSession::take_program() {
-  if (!upstream_->options().starts_program || programs_ == nullptr) return {};
+  if (!upstream_->options().starts_program || payer_.programs == nullptr) return {};
   struct Place {
     std::shared_ptr<ClientQuota> quota;
     ClientQuota::Unit unit;
   };
-  auto place = std::make_shared<Place>(programs_, programs_->take(principal_));
+  auto place = std::make_shared<Place>(payer_.programs, payer_.programs->take(payer_.principal));
   if (!place->unit) {
-    return over_limit("The proxy runs " + std::to_string(programs_->limit()) +
+    return over_limit("The proxy runs " + std::to_string(payer_.programs->limit()) +
                       " programs for you, the most for one client (--programs-per-client); end "
                       "sessions that you do not need with DELETE, or close their connections");
   }
@@ -256,7 +251,7 @@ void UpstreamSession::forget_level() {
 void UpstreamSession::tell_level() {
   sent_level_ = level_;
   telling_ = level_round_;
-  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.idle_timeout = kLifeSign},
+  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.timeout = kLifeSign},
                   {.on_answer = [weak = weak_from_this(),
                                  round = telling_](const Result<json::object>& answer) {
                     const auto self = weak.lock();
@@ -458,11 +453,24 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
 
 void UpstreamSession::offer(ServerQuestion question) {
   if (session_ == nullptr || offer_to_call(question)) return;
+  if (payer_.memory == nullptr) return ask_or_keep(std::move(question));
+  Result<MemoryHold> held =
+      hold_all(payer_.memory, kQueuedMessage + size_of(question.params).memory(),
+               "what a server asks you outside of calls");
+  if (!held) return question.answer(std::unexpected(std::move(held.error())));
+  question.answer = [held = *std::move(held), answer = std::move(question.answer)](
+                        Result<json::object> said) mutable { answer(std::move(said)); };
+  ask_or_keep(std::move(question));
+}
+
+void UpstreamSession::ask_or_keep(ServerQuestion question) {
   if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
 }
 
 void UpstreamSession::offer_waiting() {
-  for (ServerQuestion& question : std::exchange(waiting_, {})) offer(std::move(question));
+  for (ServerQuestion& question : std::exchange(waiting_, {})) {
+    if (session_ != nullptr && !offer_to_call(question)) ask_or_keep(std::move(question));
+  }
 }
 
 void UpstreamSession::refuse_questions() {

@@ -13,6 +13,7 @@
 
 #include "client/session/client_session.hpp"
 #include "core/executor.hpp"
+#include "core/sharing/client_memory.hpp"
 #include "protocol/logging_level.hpp"
 #include "proxy/upstream/change_feed.hpp"
 #include "proxy/upstream/client_identity.hpp"
@@ -78,9 +79,15 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   UpstreamSession& operator=(const UpstreamSession&) = delete;
 
   [[nodiscard]] Upstream& upstream() const { return *upstream_; }
-  /// Lets `programs` limit how many programs run for `principal`, of which this may start one.
-  /// Before the first call nothing limits them.
-  void charge_to(const std::shared_ptr<ClientQuota>& programs, const std::string& principal);
+  /// Whom this is for. `programs` limits how many programs run for a principal, of which this may
+  /// start one; `memory` has what the server asks outside of calls. Before the first call nothing
+  /// limits them.
+  struct Payer {
+    std::shared_ptr<ClientQuota> programs;
+    std::string principal;
+    std::shared_ptr<MemoryShare> memory;
+  };
+  void charge_to(Payer payer) { payer_ = std::move(payer); }
   /// Opens the session if it is not open. `then` is called once, later. Errors: why it cannot be
   /// opened, as an answer to the client.
   using Opened = std::function<void(const Result<void>&)>;
@@ -168,6 +175,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::shared_ptr<UpstreamCall> heard_of(std::uint64_t number);
   void on_notification(std::string_view method, const json::object& params);
   void offer_waiting();
+  /// Asks outside of all calls, or later.
+  void ask_or_keep(ServerQuestion question);
   void on_withdrawn(std::uint64_t question);
   /// The newest call of which `is_right` holds; null if there is none.
   [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(
@@ -183,8 +192,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::shared_ptr<Upstream> upstream_;
   ClientIdentity client_;
   UpstreamListener* listener_;
-  std::shared_ptr<ClientQuota> programs_;  // null: there is no limit
-  std::string principal_;
+  Payer payer_;
   std::shared_ptr<void> program_;           // its place in the quota, while it runs
   std::shared_ptr<ClientSession> session_;  // null: it is closed
   std::vector<Opened> opening_;

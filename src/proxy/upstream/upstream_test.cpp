@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "core/text/secrets.hpp"
 
@@ -13,7 +16,8 @@ using ::testing::Not;
 
 TEST(UpstreamTest, ErrorsKeepTheirDataButForSecrets) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = secrets_in_url("https://h/p?key=s3cr\"et&transport=http&verbose=true&n=1234");
+  options.secrets = std::make_shared<KnownSecrets>(
+      secrets_in_url("https://h/p?key=s3cr\"et&transport=http&verbose=true&n=1234"));
   const Upstream upstream(std::move(options));
   const Error told = upstream.explained(
       {-32000, "no access for s3cr\"et",
@@ -28,7 +32,7 @@ TEST(UpstreamTest, ErrorsKeepTheirDataButForSecrets) {
 
 TEST(UpstreamTest, NamesThatAreMaskedAlikeKeepTheirMembers) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = {"one-1", "two-2"};
+  options.secrets = std::make_shared<KnownSecrets>(std::vector<std::string>{"one-1", "two-2"});
   const Upstream upstream(std::move(options));
   const Error told = upstream.explained({-32000, "no", R"({"one-1":1,"two-2":2,"other":3})"});
   EXPECT_THAT(told.data, HasSubstr(R"({"***":1,"***2":2,"other":3})"));
@@ -36,7 +40,7 @@ TEST(UpstreamTest, NamesThatAreMaskedAlikeKeepTheirMembers) {
 
 TEST(UpstreamTest, ManyNamesThatAreMaskedAlikeTakeLittleTimeAndRoom) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = {"abcd1234"};
+  options.secrets = std::make_shared<KnownSecrets>(std::vector<std::string>{"abcd1234"});
   const Upstream upstream(std::move(options));
   std::string data = "{";
   std::string name;
@@ -50,16 +54,28 @@ TEST(UpstreamTest, ManyNamesThatAreMaskedAlikeTakeLittleTimeAndRoom) {
 
 TEST(UpstreamTest, SecretsAreMaskedAsTheyStandInQuotedJson) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = {"hunter2/h=\"x"};
+  options.secrets = std::make_shared<KnownSecrets>(std::vector<std::string>{"hunter2/h=\"x"});
   const Upstream upstream(std::move(options));
   EXPECT_THAT(
       upstream.explained({-32000, R"(got {"key":"hunter2\/h=\"x"} or hunter2/h=\"x)"}).message,
       HasSubstr(R"(got {"key":"***"} or ***)"));
 }
 
+TEST(UpstreamTest, ATokenThatBecomesKnownIsMasked) {
+  const auto secrets = std::make_shared<KnownSecrets>();
+  const Upstream upstream({.label = "behind", .secrets = secrets, .open_link = {}});
+  const auto said = [&upstream] {
+    return upstream.explained({-32000, "refused Bearer tok_1, tok_2"}).message;
+  };
+  EXPECT_THAT(said(), HasSubstr("Bearer tok_1, tok_2"));
+  secrets->add(secrets_in_header("Authorization", "Bearer tok_1"));
+  secrets->add(secrets_in_header("Authorization", "Bearer tok_2"));
+  EXPECT_THAT(said(), HasSubstr("refused ***, ***"));
+}
+
 TEST(UpstreamTest, ASecretThatIsANumberIsMasked) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = secrets_in_header("X-Api-Key", "12345678");
+  options.secrets = std::make_shared<KnownSecrets>(secrets_in_header("X-Api-Key", "12345678"));
   const Upstream upstream(std::move(options));
   const Error told = upstream.explained({-32000, "no", R"({"key":12345678,"n":1234567})"});
   EXPECT_THAT(told.data, HasSubstr(R"({"key":"***","n":1234567})"));
@@ -67,7 +83,8 @@ TEST(UpstreamTest, ASecretThatIsANumberIsMasked) {
 
 TEST(UpstreamTest, MaskingTakesNoTimeForEachStringAndEachByteOfASecret) {
   UpstreamOptions options{.label = "behind", .open_link = {}};
-  options.secrets = secrets_in_header("Authorization", "Bearer " + std::string(100'000, 'x'));
+  options.secrets = std::make_shared<KnownSecrets>(
+      secrets_in_header("Authorization", "Bearer " + std::string(100'000, 'x')));
   const Upstream upstream(std::move(options));
   std::string data = "[";
   for (int i = 0; i < 500'000; ++i) data.append(R"("xxxxxxx",)");

@@ -312,3 +312,49 @@ test('a session whose program was killed goes on without doing anything twice', 
   assert.equal(model.asked.length, 2);
   check_history(model.asked[1]);
 });
+
+test('the spans of a run reach a collector of OpenTelemetry, in the trace of the environment', async (t) => {
+  const got = [];
+  const collector = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      got.push({ url: request.url, key: request.headers['api-key'], body: JSON.parse(body) });
+      response.setHeader('Content-Type', 'application/json').end('{}');
+    });
+  });
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  t.after(() => collector.close());
+  const trace = '0af7651916cd43dd8448eb211c80319c';
+  const { code, stderr } = await agent(['stream up to 4 numbers, and tell me the last one'], {
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.address().port}`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%20key',
+      OTEL_SERVICE_NAME: 'numbers',
+      TRACEPARENT: `00-${trace}-b7ad6b7169203331-01`,
+    },
+  });
+  assert.equal(code, 0, stderr);
+  const spans = [];
+  for (const { url, key, body } of got) {
+    assert.equal(url, '/v1/traces');
+    assert.equal(key, 'a key');
+    const [of_resource] = body.resourceSpans;
+    const name = of_resource.resource.attributes.find(({ key }) => key === 'service.name');
+    assert.equal(name.value.stringValue, 'numbers');
+    spans.push(...of_resource.scopeSpans[0].spans);
+  }
+  const run = spans.find((span) => span.name === 'invoke_agent agent');
+  assert.equal(run.parentSpanId, 'b7ad6b7169203331');
+  const call = spans.find((span) => span.name === 'execute_tool stream_numbers');
+  assert.equal(call.parentSpanId, run.spanId);
+  assert.ok(spans.some((span) => span.name.startsWith('chat ')));
+  for (const span of spans) {
+    assert.equal(span.traceId, trace);
+    assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano));
+  }
+  const wrong = await agent(['Hello', '--otlp', 'localhost:4318']);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--otlp: the URL of the collector/);
+});
