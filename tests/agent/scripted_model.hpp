@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -66,11 +67,13 @@ inline ScriptedModel::Answer says(std::string text) {
   };
 }
 
-/// An answer that calls a tool.
-inline ScriptedModel::Answer calls(std::string tool, json::object arguments = {}) {
-  return
-      [tool = std::move(tool), arguments = std::move(arguments)](
-          const ModelRequest& /*request*/, ModelAnswer& answer) { answer.call(tool, arguments); };
+/// An answer that calls a tool. An empty `id` is replaced by a new one.
+inline ScriptedModel::Answer calls(std::string tool, json::object arguments = {},
+                                   std::string id = {}) {
+  return [tool = std::move(tool), arguments = std::move(arguments), id = std::move(id)](
+             const ModelRequest& /*request*/, ModelAnswer& answer) {
+    answer.call(tool, arguments, id);
+  };
 }
 
 }  // namespace sluice
