@@ -112,6 +112,29 @@ TEST_P(ClientTest, CancelsWhatIsDropped) {
   EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
 }
 
+TEST_P(ClientTest, TheServerHearsOfWhatIsDroppedStoppedOrCancelled) {
+  Client client = connect();
+  const auto await_server = [&client](int begun, int ended) {
+    const json::object wanted = {{"begun", begun}, {"ended", ended}};
+    EXPECT_EQ(client.call("await_hanging", wanted, {.timeout = 30s}).result().text(),
+              std::to_string(begun) + " " + std::to_string(ended));
+  };
+  {
+    const auto dropped = client.call("hang");
+    await_server(1, 0);
+  }
+  await_server(1, 1);
+  std::stop_source stop;
+  const auto stopped = client.call("hang", {}, {.stop = stop.get_token()});
+  await_server(2, 1);
+  stop.request_stop();
+  await_server(2, 2);
+  auto cancelled = client.call("hang");
+  await_server(3, 2);
+  cancelled.cancel();
+  await_server(3, 3);
+}
+
 TEST_P(ClientTest, WhatWasStoppedBeforeIsNotSent) {
   std::atomic<int> sent = 0;
   Client client = connect({.on_traffic = [&sent](const Traffic& traffic) {
@@ -176,7 +199,7 @@ TEST_P(ClientTest, ReadsAllPagesOfLists) {
   Client client = connect();
   std::vector<std::string> names;
   for (const Listed& tool : client.tools()) names.push_back(tool.name);
-  EXPECT_THAT(names, ElementsAre("add", "count", "greet", "hang", "fail"));
+  EXPECT_THAT(names, ElementsAre("add", "count", "greet", "hang", "await_hanging", "fail"));
   ASSERT_EQ(client.resources().size(), 1);
   EXPECT_EQ(client.resources()[0].definition.at("uri"), "text://motto");
   EXPECT_THAT(client.resource_templates(), IsEmpty());
