@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "cli/doctor/server/examination.hpp"
-#include "cli/doctor/server/features.hpp"
-#include "cli/doctor/server/reachability.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -18,7 +16,6 @@ namespace {
 
 using Status = Check::Status;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Gives each request the reply that a test says.
 class CannedServer final : public Requester {
@@ -448,88 +445,6 @@ TEST_F(ServerChecksTest, AuthorizationServersSayWhoTheyAre) {
   EXPECT_EQ(judged(R"({"authorization_response_iss_parameter_supported":true})"), Status::ok);
   EXPECT_EQ(judged(R"({"authorization_response_iss_parameter_supported":false})"), Status::note);
   EXPECT_EQ(judged("{}"), Status::note);
-}
-
-TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
-  int pages = 0;
-  Features features{.revision = &newest_revision(Era::modern),
-                    .about = {{"capabilities", {{"tools", json::object()}}}}};
-  features.request = [&](std::string_view, const json::object&) -> Result<json::object> {
-    ++pages;
-    return json::object{{"tools", json::array()}, {"nextCursor", std::to_string(pages)}};
-  };
-  Checks out;
-  examine_features(features, out);
-  const auto tools = std::ranges::find(out, "tools", &Check::subject);
-  ASSERT_NE(tools, out.end());
-  EXPECT_EQ(tools->status, Status::warn);
-  EXPECT_THAT(tools->finding, HasSubstr("20 pages"));
-  EXPECT_EQ(tools->clause, "2026-07-28, Tools, Capabilities");
-  EXPECT_TRUE(std::ranges::none_of(out, [](const Check& check) {
-    return check.subject == "prompts";
-  })) << "it is not declared";
-}
-
-TEST(DoctorFeatures, WhatAServerSaysCannotLookLikeAnotherLine) {
-  Features features{.revision = &newest_revision(Era::legacy),
-                    .about = {{"capabilities", {{"tools", json::object()}}}}};
-  features.request = [](std::string_view, const json::object&) -> Result<json::object> {
-    return json::object{{"tools", {json::object{{"name", "a\nok    all\x1b[2J"}}}}};
-  };
-  Checks out;
-  examine_features(features, out);
-  const auto names = std::ranges::find(out, "tool names", &Check::subject);
-  ASSERT_NE(names, out.end());
-  EXPECT_EQ(names->status, Status::warn);
-  EXPECT_EQ(names->finding.find_first_of("\n\x1b"), std::string::npos) << names->finding;
-}
-
-TEST(DoctorReachability, SaysWhatIsInTheWay) {
-  const Url url = parse_url("https://mcp.example/mcp").value();
-  const AddressFacts there{.address = "192.0.2.1", .problem = {}};
-  const AddressFacts absent{.address = "2001:db8::1", .problem = "Connection refused"};
-  const auto last = [&](const Result<ConnectionFacts>& facts, bool goes_on) {
-    Checks out;
-    EXPECT_EQ(examine_reachability(url, std::nullopt, facts, out), goes_on);
-    return out;
-  };
-  EXPECT_EQ(last(fail(kBadGateway, "no such name"), false).back().status, Status::fail);
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {absent}}, false).back().status, Status::fail);
-  const TlsFacts good{.version = "TLSv1.3", .problem = {}, .days_left = 60};
-  const Checks half = last(ConnectionFacts{.addresses = {absent, there}, .tls = good}, true);
-  EXPECT_EQ(half.at(1).status, Status::warn) << half.at(1).finding;
-  EXPECT_EQ(half.back().status, Status::ok);
-  const TlsFacts ending{.version = "TLSv1.3", .problem = {}, .days_left = 3};
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls = ending}, true).back().status,
-            Status::warn);
-  const TlsFacts bad{.version = "TLSv1.3", .problem = "hostname mismatch", .days_left = 60};
-  const Checks refused = last(ConnectionFacts{.addresses = {there}, .tls = bad}, false);
-  EXPECT_EQ(refused.back().status, Status::fail);
-  EXPECT_THAT(refused.back().finding, HasSubstr("hostname mismatch"));
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls_problem = "no TLS"}, false).size(), 3U);
-}
-
-TEST(DoctorReachability, SaysWhichProxyIsInBetween) {
-  const Url url = parse_url("https://mcp.example/mcp").value();
-  const ProxyServer proxy{
-      .host = "cache", .port = 3128, .credentials = "Basic c2VjcmV0", .variable = "HTTPS_PROXY"};
-  const auto checks = [&](const Result<ConnectionFacts>& facts, bool goes_on) {
-    Checks out;
-    EXPECT_EQ(examine_reachability(url, proxy, facts, out), goes_on);
-    for (const Check& each : out) EXPECT_THAT(each.finding, Not(HasSubstr("c2VjcmV0")));
-    return out;
-  };
-  const AddressFacts there{.address = "192.0.2.1", .problem = {}};
-  const TlsFacts good{.version = "TLSv1.3", .problem = {}, .days_left = 60};
-  const Checks all = checks(ConnectionFacts{.addresses = {there}, .tls = good}, true);
-  EXPECT_EQ(all.front().finding, "by the proxy cache:3128 (HTTPS_PROXY)");
-  const Checks refused =
-      checks(ConnectionFacts{.addresses = {there}, .tunnel_problem = "HTTP 403"}, false);
-  EXPECT_EQ(refused.back().subject, "tunnel");
-  EXPECT_EQ(refused.back().finding, "HTTP 403");
-  const Checks unknown = checks(fail(kBadGateway, "no such name"), false);
-  EXPECT_THAT(unknown.back().finding, HasSubstr("cache: no such name"));
-  EXPECT_THAT(unknown.back().fix, HasSubstr("HTTPS_PROXY"));
 }
 
 }  // namespace
