@@ -288,9 +288,10 @@ class ServerDoctor {
     if (gone_) {
       out_.checks.push_back(to_check(
           "server", "",
-          Verdict::fail("it has gone meanwhile: " + gone_->message,
-                        "Check that it still runs. If it always goes at the same check, the first "
-                        "that is not examined, it does not survive that request")));
+          Verdict::fail(
+              "it has gone meanwhile: " + gone_->message,
+              "Check that it still runs. If it goes each time, a request about what is not "
+              "examined ends it: its log may say which")));
       out_.exit_code = kExitUnreachable;
     }
     if (out_.exit_code == kExitOk && any_failed(out_.checks)) out_.exit_code = kExitFailure;
