@@ -3,6 +3,7 @@
 #include <deque>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -672,6 +673,18 @@ TEST(Backoff, DoublesUpToTheLongestAndThenGivesUp) {
   EXPECT_EQ(backoff.next(), std::nullopt);
   backoff.reset();
   EXPECT_LE(*backoff.next(), Duration(100ms));
+}
+
+TEST(Backoff, ClientsThatWereLostTogetherComeBackOneByOne) {
+  using namespace std::chrono_literals;
+  std::set<Duration> waits;
+  for (int client = 0; client < 64; ++client) {
+    waits.insert(Backoff({.first = 100ms, .longest = 300ms, .attempts = 4}).next().value());
+  }
+  EXPECT_GT(waits.size(), 32U);
+  // In both halves of what is allowed: by chance it would fail once in 2^63 runs.
+  EXPECT_LT(*waits.begin(), 75ms);
+  EXPECT_GT(*waits.rbegin(), 75ms);
 }
 
 }  // namespace

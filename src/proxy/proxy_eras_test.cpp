@@ -290,8 +290,12 @@ TEST_P(ProxyErasTest, RestartsAServerThatHangs) {
   proxy.run();
   const std::size_t before = server.opened;
   server.is_silent = true;
+  ::testing::internal::CaptureStderr();
   proxy.advance(5min);
   proxy.advance(31s);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("a server behind the proxy has gone; the next request starts anew with it "
+                        "server=behind why=\"it hangs: it answers neither a request nor a ping\""));
   EXPECT_THAT(client.result_of(stuck), HasSubstr("it hangs"));
   server.is_silent = false;
   answer_calls(server);

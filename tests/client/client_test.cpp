@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <sys/wait.h>
@@ -89,74 +88,6 @@ TEST_P(ClientThatIsAskedTest, AnswersQuestions) {
   EXPECT_THAT(asked, ElementsAre("Who are you?"));
 }
 
-TEST_P(ClientTest, CancelsWhatIsDropped) {
-  Client client = connect();
-  {
-    auto call = client.call("hang");
-  }
-  auto call = client.call("hang");
-  call.cancel();
-  EXPECT_FALSE(call.next());
-  try {
-    call.result();
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, kCancelled);
-  }
-  std::stop_source stop;
-  auto stopped = client.call("hang", {}, {.stop = stop.get_token()});
-  EXPECT_FALSE(stopped.is_ready());
-  stop.request_stop();
-  EXPECT_TRUE(stopped.is_ready());
-  // The connection still works.
-  EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
-}
-
-TEST_P(ClientTest, WhatWasStoppedBeforeIsNotSent) {
-  std::atomic<int> sent = 0;
-  Client client = connect({.on_traffic = [&sent](const Traffic& traffic) {
-    if (traffic.is_sent && traffic.message.contains("too late")) ++sent;
-  }});
-  std::stop_source stop;
-  stop.request_stop();
-  auto call = client.call("add", {{"a", "too late"}}, {.stop = stop.get_token()});
-  EXPECT_TRUE(call.is_ready());
-  // It would have gone before this one.
-  EXPECT_THAT(client.call("add", {{"a", 1}, {"b", 1}}).result().text(), HasSubstr("2"));
-  EXPECT_EQ(sent, 0);
-}
-
-TEST_P(ClientTest, StopsAsAWhole) {
-  std::stop_source stop;
-  Client client = connect({.stop = stop.get_token()});
-  auto call = client.call("hang");
-  std::stop_source own;
-  auto other = client.call("hang", {}, {.stop = own.get_token()});
-  own.request_stop();
-  EXPECT_TRUE(other.is_ready());
-  EXPECT_FALSE(call.is_ready());
-  stop.request_stop();
-  EXPECT_TRUE(call.is_ready());
-  EXPECT_TRUE(client.call("hang").is_ready());
-  try {
-    static_cast<void>(connect({.stop = stop.get_token()}));
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, kCancelled);
-  }
-}
-
-TEST_P(ClientTest, GivesUpInTime) {
-  Client client = connect();
-  try {
-    client.call("hang", {}, {.timeout = 20ms}).result();
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, kTimedOut);
-    EXPECT_THAT(error.message, HasSubstr("it took too long"));
-  }
-}
-
 TEST_P(ClientTest, TellsOfFailures) {
   Client client = connect();
   const ToolReply failed = client.call("fail").result();
@@ -176,7 +107,7 @@ TEST_P(ClientTest, ReadsAllPagesOfLists) {
   Client client = connect();
   std::vector<std::string> names;
   for (const Listed& tool : client.tools()) names.push_back(tool.name);
-  EXPECT_THAT(names, ElementsAre("add", "count", "greet", "hang", "fail"));
+  EXPECT_THAT(names, ElementsAre("add", "count", "greet", "hang", "await_hanging", "fail"));
   ASSERT_EQ(client.resources().size(), 1);
   EXPECT_EQ(client.resources()[0].definition.at("uri"), "text://motto");
   EXPECT_THAT(client.resource_templates(), IsEmpty());

@@ -134,6 +134,15 @@ void Subcommand::add_flag(const std::string& names, std::function<void(bool)> re
   describe(*flag, help);
 }
 
+void Subcommand::add_flag(const std::string& names, bool& value, std::string& text,
+                          const OptionHelp& help) {
+  auto* flag = app_->add_flag(names, help.text)->each([&value, &text](const std::string& given) {
+    value = given != "false";
+    if (given != "true" && given != "false") text = given;
+  });
+  describe(*flag, help);
+}
+
 void Subcommand::add_option(const std::string& names, OptionTarget target, const OptionHelp& help) {
   const auto add = [&](auto* value) {
     auto* option = app_->add_option(names, *value, help.text);

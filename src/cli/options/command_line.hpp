@@ -56,6 +56,10 @@ class Subcommand {
   void add_flag(const std::string& names, std::function<void(bool)> receive,
                 const OptionHelp& help);
 
+  /// A flag that may have a text: `--name=TEXT` sets the flag and `text`. The text is never a word
+  /// of its own, so what follows the flag keeps its meaning.
+  void add_flag(const std::string& names, bool& value, std::string& text, const OptionHelp& help);
+
   /// It is an error if the value does not parse as the target's type, or if a second value is given
   /// and the target is not a vector.
   void add_option(const std::string& names, OptionTarget target, const OptionHelp& help);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <unistd.h>
@@ -57,6 +58,7 @@ struct CallCommandOptions {
   ContentOptions content;
   QuestionOptions questions;
   std::string arguments;  // JSON, or "-"
+  std::string json;       // the same, of --json=JSON
   bool as_task = false;
 };
 
@@ -114,10 +116,14 @@ int run_call(Client& server, const RemoteWords& words, const CallCommandOptions&
   };
   const auto place = content_place(options.content);
   if (!place) return failed(place.error());
-  if (!words.object.empty() && !options.arguments.empty()) {
-    return failed(fail(kExitUsage, "give either --arguments or a JSON object").error());
+  const std::array<const std::string*, 3> sources = {&words.object, &options.arguments,
+                                                     &options.json};
+  const auto is_given = [](const std::string* text) { return !text->empty(); };
+  if (std::ranges::count_if(sources, is_given) > 1) {
+    return failed({kExitUsage, "give either a JSON object, --arguments or --json={...}", {}});
   }
-  auto given = given_arguments(words.object.empty() ? options.arguments : words.object);
+  const auto source = std::ranges::find_if(sources, is_given);
+  auto given = given_arguments(source == sources.end() ? std::string() : **source);
   if (!given) return failed(given.error());
   const auto schema = schema_of(server, words.name);
   if (!schema) return failed(schema.error());
@@ -139,7 +145,8 @@ void add_call_command(CommandLine& program) {
       });
   add_remote_options(command, options->remote,
                      {.operand = "TARGET TOOL [NAME=VALUE]",
-                      .text = std::string(kTargetText) + "; the tool; its arguments"});
+                      .text = std::string(kTargetText) + "; the tool; its arguments",
+                      .arguments = &options->json});
   command.add_option("--arguments", &options->arguments,
                      {.text = "The arguments as a JSON object; - reads it from standard input",
                       .operand = "JSON"});

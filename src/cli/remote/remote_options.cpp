@@ -9,7 +9,13 @@ void add_remote_options(Subcommand& command, RemoteOptions& options, const Words
   command.add_command_words(
       options.command,
       {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});
-  command.add_flag("--json", options.as_json, {.text = "Print the server's answer as JSON"});
+  const std::string json_help = "Print the server's answer as JSON";
+  if (words.arguments == nullptr) {
+    command.add_flag("--json", options.as_json, {.text = json_help});
+  } else {
+    command.add_flag("--json", options.as_json, *words.arguments,
+                     {.text = json_help + ". --json='{...}' gives the arguments too"});
+  }
   command.add_flag("-v,--verbose", options.is_verbose,
                    {.text = "Show the traffic on standard error, without secrets"});
   const std::string group = "Connection";

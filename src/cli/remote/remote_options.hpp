@@ -32,6 +32,8 @@ inline constexpr std::string_view kTargetText =
 struct WordsHelp {
   std::string operand;  // "TARGET TOOL [NAME=VALUE]"
   std::string text;
+  /// Where JSON goes if `--json=JSON` gives the arguments of a call; null: it does not.
+  std::string* arguments = nullptr;
 };
 
 /// `options` must outlive the parsing.

@@ -130,6 +130,26 @@ TEST_F(ClientSessionTest, ProgressPutsOffTheIdleTimeoutButNotTheOther) {
   EXPECT_EQ(loop.timers(), 0U);
 }
 
+TEST_F(ClientSessionTest, ARequestWithoutAnAnswerInTimeIsTakenBackToo) {
+  open_modern();
+  for (const RequestOptions& limits :
+       {RequestOptions{.idle_timeout = 10s}, RequestOptions{.timeout = 10s}}) {
+    wire.drops_by_transport = false;
+    call(limits);
+    take();
+    const std::string id = last.id;
+    loop.advance(10s);
+    EXPECT_THAT(take(),
+                HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
+    wire.drops_by_transport = true;
+    call(limits);
+    take();
+    loop.advance(10s);
+    EXPECT_THAT(wire.sent, IsEmpty());
+    EXPECT_EQ(wire.dropped.back(), last.id);
+  }
+}
+
 TEST_F(ClientSessionTest, ACancelledRequestIsTakenBackAsItsTransportSays) {
   open_modern();
   const auto first = call();

@@ -179,6 +179,32 @@ export async function start_recording_proxy(t, target) {
   return { url: `${origin}/mcp`, asked };
 }
 
+// A proxy in front of `target` that is not there any more from the request on that has the number
+// `last`. It counts from 1.
+export async function start_dying_proxy(t, target, last) {
+  let count = 0;
+  const server = http.createServer((request, response) => {
+    if (++count >= last) {
+      server.close();
+      return server.closeAllConnections();
+    }
+    let body = '';
+    request.on('data', (text) => {
+      body += text;
+    });
+    request.on('end', () => {
+      pass_on(target, request, response, body, (reply) => {
+        response.writeHead(reply.statusCode, reply.headers);
+        reply.pipe(response);
+      });
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `http://127.0.0.1:${server.address().port}/mcp`;
+}
+
 // A server of both eras with sessions that it forgets at once, and lists that never end.
 export async function start_endless_server(t) {
   let count = 0;

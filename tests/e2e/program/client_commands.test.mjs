@@ -83,10 +83,18 @@ test('call: text, and a tool at the end of a command or before it', async (t) =>
     const outcome = await run_program(words, { input: '{"name": "Mira"}' });
     assert.equal(outcome.stdout, 'Hello, Mira!\n', outcome.stderr);
   }
-  for (const arguments_ of ['name=Mira', '{"name": "Mira"}']) {
-    const whole = await json_of(['call', server.mcp_url, 'greet', '--json', arguments_]);
+  for (const words of [
+    ['greet', '--json', 'name=Mira'],
+    ['greet', '--json', '{"name": "Mira"}'],
+    ['greet', '--json={"name": "Mira"}'],
+    ['--json={"name": "Mira"}', 'greet'],
+    ['greet', '--json=true', '{"name": "Mira"}'],
+  ]) {
+    const whole = await json_of(['call', server.mcp_url, ...words]);
     assert.equal(whole.content[0].text, 'Hello, Mira!');
   }
+  const text = await run_program(['call', server.mcp_url, 'greet', '--json=false', 'name=Mira']);
+  assert.equal(text.stdout, 'Hello, Mira!\n', text.stderr);
 });
 
 test('a program is seen to end also where SIGCHLD is ignored', async () => {
@@ -108,6 +116,9 @@ test('call: mistakes quote the schema and end with 2', async (t) => {
     [['greet', '{"name":'], /the arguments: /],
     [['greet', '{}', '{}'], /one JSON object/],
     [['greet', '{}', '--arguments', '{}'], /either/],
+    [['greet', '{}', '--json={"name": "a"}'], /either/],
+    [['greet', '--json=[]'], /give a JSON object/],
+    [['greet', '--json={"name":'], /the arguments: /],
     [[], /give the name of a tool/],
   ];
   for (const [words, message] of mistakes) {
@@ -570,4 +581,53 @@ test('a stream of a session that is never answered holds up nothing', async (t) 
     assert.equal(asked.filter((method) => method === 'GET').length, 1, 'the stream was asked for');
     assert.equal(asked.at(-1), 'DELETE', 'the session was ended');
   }
+});
+
+// Forgets its first session once it has begun.
+async function start_forgetful_server(t) {
+  let sessions = 0;
+  const server = http.createServer((request, response) => {
+    let body = '';
+    request.on('data', (part) => (body += part));
+    request.on('end', () => {
+      if (request.method !== 'POST') return response.writeHead(405).end();
+      const { id, method, params } = JSON.parse(body);
+      const answer = (status, rest) => {
+        response.writeHead(status, {
+          'content-type': 'application/json',
+          'mcp-session-id': `session-${sessions}`,
+        });
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, ...rest }));
+      };
+      if (method === 'initialize') {
+        ++sessions;
+        const { protocolVersion } = params;
+        const serverInfo = { name: 'forgetful', version: '1' };
+        return answer(200, { result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
+      }
+      if (id === undefined) return response.writeHead(202).end();
+      if (method !== 'tools/list') {
+        return answer(400, { error: { code: -32601, message: 'Method not found' } });
+      }
+      if (request.headers['mcp-session-id'] === 'session-1') return response.writeHead(404).end();
+      return answer(200, { result: { tools: [{ name: 'kept', inputSchema: { type: 'object' } }] } });
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}/mcp`;
+}
+
+test('a session that the server has forgotten is begun anew, and it is said what is lost', async (t) => {
+  const outcome = await run_program(['tools', await start_forgetful_server(t)]);
+  assert.equal(outcome.code, 0, outcome.stderr);
+  assert.match(outcome.stdout, /kept/);
+  assert.match(
+    outcome.stderr,
+    /the server had forgotten the session; in the new one, what calls have stored, subscriptions and the log level are lost\n/,
+  );
 });

@@ -11,6 +11,7 @@ import {
   start_bad_login,
   start_bad_server,
   start_buffering_proxy,
+  start_dying_proxy,
   start_endless_server,
   start_recording_proxy,
 } from '../lib/bad_server.mjs';
@@ -182,6 +183,56 @@ test('a proxy that holds streams back is found', async (t) => {
   for (const subject of ['listen', 'GET stream']) {
     assert.equal(found(subject).status, 'fail', JSON.stringify(found(subject)));
     assert.match(found(subject).fix, /a proxy holds the stream back/);
+  }
+});
+
+// Of a server that has gone, only that is a finding, however far the examination has come.
+function assert_only_gone({ code, bad, checks, found }, at, real = []) {
+  const shown = `${at}: ${JSON.stringify(checks, null, 1)}`;
+  assert.equal(code, 4, shown);
+  const gone = found('server');
+  assert.equal(checks.at(-1), gone, shown);
+  assert.match(gone.finding, /^it has gone meanwhile: ./);
+  assert.equal(gone.clause, undefined, 'no rule is broken');
+  assert.match(gone.fix, /^Check that it still runs/);
+  for (const check of bad) {
+    assert.ok(check === gone || real.includes(`${check.subject}: ${check.finding}`), shown);
+  }
+  assert.ok(
+    checks.some(({ finding }) => finding === 'not examined: the server has gone'),
+    shown,
+  );
+}
+
+test('a server that goes away at any request has broken no rule', async (t) => {
+  const { mcp_url } = await start_everything(t);
+  for (const target of [mcp_url, await start_bad_login(t)]) {
+    const { url, asked } = await start_recording_proxy(t, target);
+    const whole = await examine([url]);
+    const real = whole.bad.map(({ subject, finding }) => `${subject}: ${finding}`);
+    const first = await examine([await start_dying_proxy(t, target, 1)]);
+    assert.equal(first.code, 4);
+    assert.deepEqual(
+      first.bad.map(({ subject }) => subject),
+      ['reply'],
+    );
+    const count = asked.length;
+    assert.ok(count > 3, `${count} requests`);
+    const ends = Array.from({ length: count - 1 }, (_, at) => at + 2);
+    const next = async () => {
+      for (let last = ends.shift(); last !== undefined; last = ends.shift()) {
+        const url = await start_dying_proxy(t, target, last);
+        assert_only_gone(await examine([url]), `${last} at ${target}`, real);
+      }
+    };
+    await Promise.all(Array.from({ length: 4 }, next));
+  }
+});
+
+test('a program that ends while it is examined has broken no rule either', async () => {
+  for (const count of [2, 3, 4]) {
+    const script = `sed -u ${count}q | '${everything}' --stdio`;
+    assert_only_gone(await examine(['--', 'sh', '-c', script]), script);
   }
 });
 

@@ -10,6 +10,7 @@ import { unwrap } from '../lib/rpc.mjs';
 import {
   children_of,
   everything,
+  program,
   run_program,
   start_proxy,
   temporary_folder,
@@ -85,6 +86,19 @@ test('an open stream keeps a session and its child, until its reader has gone', 
   assert.deepEqual(children_of(proxy), [reader.child], 'the earlier one is read');
   stream.destroy();
   await until(() => children_of(proxy).length === 0, 'it ends when its reader has gone');
+});
+
+test('a reader that vanishes without a word ends its session and its child', async (t) => {
+  const may_have_network = await run_program(['-rn', 'ip', 'link', 'set', 'lo', 'up'], { command: 'unshare' });
+  if (may_have_network.code !== 0) {
+    return t.skip('nobody may make a network of their own here');
+  }
+  const script = path.join(import.meta.dirname, '../lib/vanishing_reader.mjs');
+  const outcome = await run_program(['-rn', process.execPath, script], {
+    command: 'unshare',
+    env: { SLUICE_BIN: program },
+  });
+  assert.equal(outcome.code, 0, outcome.stderr);
 });
 
 // A server that dies when it is to begin a session. It notes what it was asked.

@@ -8,7 +8,8 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { clean_environment, everything, program, run_program, until } from '../lib/server.mjs';
+import { block_at } from '../lib/documentation.mjs';
+import { clean_environment, everything, program, root, run_program, until } from '../lib/server.mjs';
 
 // What both kinds of servers below do. `next` counts, so that it shows whether a server is the same
 // as before; `whoami` is its process; `fail` fails.
@@ -398,5 +399,23 @@ test('wrong words end with 2 and say what to give', async (t) => {
     const outcome = await run('session', ...words);
     assert.equal(outcome.code, 2, outcome.stderr);
     assert.match(outcome.stderr, message);
+  }
+});
+
+test('the measurement in the documentation runs, and prints what is shown but for the times', async () => {
+  const [first, first_line, second, second_line] = block_at('docs/cli.md', 'console', 6).split('\n');
+  const form = (line) => line.trim().replaceAll(/\d+\.\d/g, 'N');
+  for (const [command, line] of [
+    [first, first_line],
+    [second, second_line],
+  ]) {
+    const words = command.replace('build/release/bin/sluice-everything', everything).split(' ');
+    assert.deepEqual(words.splice(0, 2), ['$', 'bench/session']);
+    const outcome = await run_program(['--rounds', '2', ...words], {
+      command: path.join(root, 'bench/session'),
+      env: { SLUICE_BIN: program },
+    });
+    assert.equal(outcome.code, 0, outcome.stderr);
+    assert.equal(form(outcome.stdout), form(line));
   }
 });

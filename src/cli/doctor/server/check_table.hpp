@@ -11,6 +11,9 @@
 
 namespace sluice {
 
+/// The message of kLimitReached if the server is not there any more.
+inline constexpr std::string_view kServerHasGone = "not examined: the server has gone";
+
 /// What a check has come to.
 struct Verdict {
   Check::Status status = Check::Status::ok;

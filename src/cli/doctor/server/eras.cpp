@@ -259,6 +259,10 @@ void probe_eras(Examination& examination) {
     if (examination.legacy_era() != nullptr || !era.is_spoken()) end_session_of(examination, era);
     examination.legacy_eras.push_back(std::move(era));
   }
+  if (examination.limit()) {
+    if (const LegacyEra* const era = examination.legacy_era()) end_session_of(examination, *era);
+    return;
+  }
   if (examination.is_modern || examination.legacy_era() != nullptr) return;
   Result<Reply> stream = examination.ask(
       {.method = "GET", .headers = {{"Accept", "text/event-stream"}}, .until = Until::first_event});

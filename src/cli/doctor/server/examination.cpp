@@ -30,6 +30,30 @@ HttpHeaderList headers_of_session(const LegacyEra& era) {
 
 }  // namespace
 
+Result<Reply> Examination::ask(const Ask& ask) {
+  if (gone_) return std::unexpected(*limit_);
+  Result<Reply> reply = requester_->ask(ask);
+  if (reply) {
+    has_replied_ = true;
+  } else if (reply.error().code == kLimitReached) {
+    limit_ = reply.error();
+  } else if (has_replied_) {
+    return std::unexpected(look_again(std::move(reply.error())));
+  }
+  return reply;
+}
+
+Error Examination::look_again(Error why) {
+  const Result<Reply> again = requester_->ask(modern("server/discover"));
+  if (again) return why;
+  limit_ = again.error();
+  if (limit_->code != kLimitReached) {
+    gone_ = std::move(*limit_);
+    limit_ = Error(kLimitReached, std::string(kServerHasGone));
+  }
+  return *limit_;
+}
+
 std::string Examination::next_id() {
   ++last_id_;
   return last_id();

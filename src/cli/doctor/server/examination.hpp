@@ -56,8 +56,16 @@ class Examination {
   [[nodiscard]] const Url& server() const { return server_; }
   [[nodiscard]] bool is_private() const { return is_private_; }
 
-  Result<Reply> ask(const Ask& ask) { return requester_->ask(ask); }
+  /// As Requester::ask(). A server that has replied before, and does not now, is asked once more
+  /// for something simple. If it does not reply to that either, it has gone: this request and all
+  /// that follow are kLimitReached.
+  Result<Reply> ask(const Ask& ask);
   Result<OauthReply> fetch(const std::string& url) { return requester_->fetch(url); }
+
+  /// Why the server has gone; nothing: it has not, as far as is known.
+  [[nodiscard]] const std::optional<Error>& gone() const { return gone_; }
+  /// The last kLimitReached: why something could not be asked.
+  [[nodiscard]] const std::optional<Error>& limit() const { return limit_; }
 
   /// A request of 2026-07-28 that is as it should be. Its id is its own.
   Ask modern(std::string_view method, json::object params = {});
@@ -87,11 +95,16 @@ class Examination {
 
  private:
   std::string next_id();
+  /// After a request that has had no reply because of `why`. The error to give for it.
+  Error look_again(Error why);
 
   Requester* requester_;
   const Url server_;
   const bool is_private_;
   std::uint64_t last_id_ = 0;
+  bool has_replied_ = false;
+  std::optional<Error> gone_;
+  std::optional<Error> limit_;
 };
 
 using ServerCheck = CheckOf<Examination>;
@@ -114,7 +127,7 @@ std::span<const ServerCheck> authorization_checks();
 std::span<const ServerCheck> session_checks();
 
 /// Asks which eras the server speaks. Opens a session for each legacy revision, and ends all but
-/// that of legacy_era().
+/// that of legacy_era(). If not all could be asked, there is a limit(), and all sessions are ended.
 void probe_eras(Examination& examination);
 /// Whether the server refuses `reply`'s request for want of authorization.
 bool is_refusal(const Reply& reply);

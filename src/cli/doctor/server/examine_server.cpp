@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "cli/doctor/report/doctor_report.hpp"
 #include "cli/doctor/server/connection_facts.hpp"
 #include "cli/doctor/server/examination.hpp"
 #include "cli/doctor/server/features.hpp"
@@ -21,12 +22,15 @@
 #include "core/text/shell_word.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "net/loop/unix_socket.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kLifecycleClause = "2025-11-25, Lifecycle, Initialization";
+constexpr std::string_view kAuthorizationClause =
+    "2026-07-28, Authorization, Authorization Flow Steps";
 
 /// One request at least gets this much time.
 constexpr Duration kLeastPatience = std::chrono::seconds(1);
@@ -109,22 +113,29 @@ class ServerDoctor {
                              .uses_logins = !has_credential && !server.dial,
                              .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
-    if (!may_go_on(examination)) return finish();
+    examine_by(examination);
+    gone_ = examination.gone();
+    return finish();
+  }
+
+  void examine_by(Examination& examination) {
+    if (!may_go_on(examination)) return;
     probe_eras(examination);
+    if (examination.limit())
+      return leave_out("revisions", era_checks().front().clause, examination);
     run(era_checks(), examination);
     const LegacyEra* const era = examination.legacy_era();
     if (!examination.is_modern && era == nullptr) {
       if (examination.old_stream && examination.old_stream->is_event_stream()) {
         examine_by_client(*target_);
       }
-      return finish();
+      return;
     }
     run(modern_http_checks(), examination);
     run(legacy_http_checks(), examination);
     run(streaming_checks(), examination);
     examine_features_over_http(examination);
     run(session_checks(), examination);
-    return finish();
   }
 
   /// Sends the first requests. False: there is no reply, or not without an authorization.
@@ -143,17 +154,32 @@ class ServerDoctor {
                                                in_milliseconds(open->head_after))));
     if (!is_refusal(*open)) return true;
     gather_authorization(examination, *std::move(open));
+    if (examination.limit()) {
+      leave_out("authorization", kAuthorizationClause, examination);
+      return false;
+    }
     run(authorization_checks(), examination);
     const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
+    if (examination.gone()) {
+      leave_out("login", kAuthorizationClause, examination);
+      return false;
+    }
     if (authorized && !is_refusal(*authorized)) return true;
     out_.checks.push_back(to_check(
-        "login", "2026-07-28, Authorization, Authorization Flow Steps",
+        "login", std::string(kAuthorizationClause),
         Verdict::note("all else is examined only with an authorization",
                       "sluice login " + shell_word(masked_url(examination.server().to_string())) +
                           ", or give --header \"Authorization: Bearer TOKEN\"")));
     out_.exit_code = kExitAuthorization;
     out_.all_is_well = "No violation found, as far as can be seen without a login";
     return false;
+  }
+
+  /// What follows cannot be examined.
+  void leave_out(std::string_view subject, std::string_view clause,
+                 const Examination& examination) {
+    out_.checks.push_back(
+        to_check(subject, std::string(clause), Verdict::note(examination.limit()->message)));
   }
 
   void examine_features_over_http(Examination& examination) {
@@ -202,6 +228,7 @@ class ServerDoctor {
 
   Features::Request request_by(Client& server) {
     return [this, &server](std::string_view method, json::object params) -> Result<json::object> {
+      if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
       CallOptions call;
       call.timeout = left();
       if (call.timeout <= kLeastPatience) {
@@ -210,9 +237,21 @@ class ServerDoctor {
       try {
         return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
+        if (error.code == kBadGateway) gone_ = why_gone(server);
+        if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
         return std::unexpected(error);
       }
     };
+  }
+
+  /// Why there is no connection to the server; nothing: there is one.
+  static std::optional<Error> why_gone(Client& server) {
+    try {
+      server.ping();
+    } catch (const Error& error) {
+      if (error.code == kBadGateway) return error;
+    }
+    return {};
   }
 
   /// Whether a modern server has the legacy era as well, for old clients.
@@ -246,9 +285,16 @@ class ServerDoctor {
     if (interrupt_ && interrupt_->token().stop_requested()) {
       return sluice::fail(kExitInterrupted, "");
     }
-    const bool has_failed = std::ranges::any_of(
-        out_.checks, [](const Check& check) { return check.status == Check::Status::fail; });
-    if (out_.exit_code == kExitOk && has_failed) out_.exit_code = kExitFailure;
+    if (gone_) {
+      out_.checks.push_back(to_check(
+          "server", "",
+          Verdict::fail(
+              "it has gone meanwhile: " + gone_->message,
+              "Check that it still runs. If it goes each time, a request about what is not "
+              "examined ends it: its log may say which")));
+      out_.exit_code = kExitUnreachable;
+    }
+    if (out_.exit_code == kExitOk && any_failed(out_.checks)) out_.exit_code = kExitFailure;
     return std::move(out_);
   }
 
@@ -257,6 +303,7 @@ class ServerDoctor {
   const TimePoint deadline_;
   /// From the time on when there may be something to end.
   std::optional<StopOnInterrupt> interrupt_;
+  std::optional<Error> gone_;  // why the server is not there any more
   ServerExamination out_;
 };
 

@@ -294,6 +294,7 @@ std::optional<Verdict> check_cursor(Features& features) {
 std::optional<Verdict> check_order(Features& features) {
   if (!has_entries(features.tools)) return {};
   const Result<json::object> again = features.request("tools/list", {});
+  if (!again && again.error().code == kLimitReached) return Verdict::note(again.error().message);
   if (!again) return {};
   const json::value* const before = features.tools->pages.front().if_contains("tools");
   const json::value* const after = again->if_contains("tools");

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "cli/doctor/server/examination.hpp"
-#include "cli/doctor/server/features.hpp"
-#include "cli/doctor/server/reachability.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
@@ -18,7 +16,6 @@ namespace {
 
 using Status = Check::Status;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Gives each request the reply that a test says.
 class CannedServer final : public Requester {
@@ -137,6 +134,10 @@ TEST_F(ServerChecksTest, TheAnswerHasTheIdOfItsRequest) {
   // The second request has another id.
   const Verdict other = verdict(legacy_http_checks(), "legacy answer", result_reply());
   EXPECT_EQ(other.status, Status::fail);
+  EXPECT_EQ(verdict(modern_http_checks(), "answer", result_reply()).status, Status::fail);
+  Reply third = result_reply();
+  third.body = R"({"jsonrpc":"2.0","id":"doctor-4","result":{}})";
+  EXPECT_EQ(verdict(modern_http_checks(), "answer", third).status, Status::ok);
   EXPECT_THAT(other.finding, HasSubstr(R"(the id "doctor-2" came back as "doctor-1")"));
 }
 
@@ -180,7 +181,10 @@ TEST_F(ServerChecksTest, StreamsArriveAtOnceOrAreHeldBack) {
   EXPECT_EQ(verdict(table, "buffering").status, Status::note) << "X-Accel-Buffering is missing";
   EXPECT_EQ(verdict(table, "listen", stream).status, Status::fail) << "it is another one's id";
   EXPECT_EQ(verdict(table, "resumption", stream).status, Status::fail) << "an id comes twice";
-  server.reply = [](const Ask&) { return fail(kGatewayTimeout, "no reply within 3.0 s"); };
+  server.reply = [](const Ask& ask) -> Result<Reply> {
+    if (ask.until == Until::answer) return result_reply();
+    return fail(kGatewayTimeout, "no reply within 3.0 s");
+  };
   for (const std::string_view subject : {"listen", "GET stream"}) {
     const Verdict silent = verdict(table, subject);
     EXPECT_EQ(silent.status, Status::fail);
@@ -188,6 +192,39 @@ TEST_F(ServerChecksTest, StreamsArriveAtOnceOrAreHeldBack) {
   }
   EXPECT_EQ(verdict(table, "GET stream", Reply{.status = 405}).status, Status::ok);
   EXPECT_EQ(verdict(table, "GET stream", Reply{.status = 404}).status, Status::fail);
+}
+
+TEST_F(ServerChecksTest, StreamsAreResumedAtTheEventThatIsNamed) {
+  int pings = 0;
+  Reply resumed{.status = 200, .headers = {{"Content-Type", "text/event-stream"}}};
+  server.reply = [&](const Ask& ask) -> Result<Reply> {
+    if (ask.method == "GET") {
+      EXPECT_EQ(ask.headers.back(),
+                std::make_pair(std::string("Last-Event-ID"), std::string("1-0")));
+      return resumed;
+    }
+    Reply reply{.status = 200, .headers = {{"Content-Type", "text/event-stream"}}};
+    reply.events = {{.type = "message", .data = "", .id = std::to_string(++pings) + "-0"}};
+    return reply;
+  };
+  const auto judged = [&] {
+    pings = 0;
+    return verdict(streaming_checks(), "resumption").status;
+  };
+  EXPECT_EQ(judged(), Status::ok);
+  resumed = Reply{.status = 400};
+  EXPECT_EQ(judged(), Status::warn);
+  EXPECT_EQ(verdict(streaming_checks(), "resumption", result_reply()).status, Status::note)
+      << "there are no ids";
+}
+
+TEST_F(ServerChecksTest, StreamsAreNotCompressed) {
+  examination.stream = Reply{.status = 200};
+  EXPECT_EQ(verdict(streaming_checks(), "compression").status, Status::ok);
+  examination.stream->headers = {{"content-encoding", "identity"}};
+  EXPECT_EQ(verdict(streaming_checks(), "compression").status, Status::ok);
+  examination.stream->headers = {{"content-encoding", "gzip"}};
+  EXPECT_EQ(verdict(streaming_checks(), "compression").status, Status::fail);
 }
 
 TEST_F(ServerChecksTest, WhatThereIsNoTimeForIsNoFault) {
@@ -200,6 +237,132 @@ TEST_F(ServerChecksTest, WhatThereIsNoTimeForIsNoFault) {
   EXPECT_TRUE(std::ranges::none_of(out, [](const Check& check) {
     return check.status == Status::fail && check.finding == "not examined";
   }));
+}
+
+TEST_F(ServerChecksTest, DiscoveryNamesWhatIsSpoken) {
+  const auto table = era_checks();
+  const auto judged = [&](std::string_view subject, std::string_view discovered) {
+    examination.discovered = parse_json(discovered).value().get_object();
+    return verdict(table, subject).status;
+  };
+  EXPECT_EQ(judged("discovery", R"({"supportedVersions":["2025-11-25","2026-07-28"]})"),
+            Status::ok);
+  EXPECT_EQ(judged("discovery", R"({"supportedVersions":["2025-11-25",7]})"), Status::fail);
+  EXPECT_EQ(judged("discover result", R"({"capabilities":{}})"), Status::fail);
+  EXPECT_EQ(judged("discover result", R"({"resultType":"complete"})"), Status::fail);
+  EXPECT_EQ(judged("discover result", R"({"capabilities":{},"resultType":"complete"})"),
+            Status::warn);
+  EXPECT_EQ(judged("discover result", R"({"capabilities":{},"resultType":"complete",)"
+                                      R"("_meta":{"io.modelcontextprotocol/serverInfo":{}}})"),
+            Status::ok);
+  // What a server answers that does not speak the era.
+  examination.is_modern = false;
+  const auto refused = [&](Reply reply) {
+    examination.discover = std::move(reply);
+    return verdict(table, "discovery").status;
+  };
+  EXPECT_EQ(refused(error_reply(400, -32022)), Status::note);
+  EXPECT_EQ(refused(error_reply(400, -32020)), Status::fail);
+  EXPECT_EQ(refused(Reply{.status = 500}), Status::warn);
+}
+
+TEST_F(ServerChecksTest, InitializeIsAnsweredInEachRevisionAndWhole) {
+  const auto table = era_checks();
+  EXPECT_EQ(verdict(table, "initialize").status, Status::ok);
+  LegacyEra& era = examination.legacy_eras.front();
+  const auto judged = [&](std::string_view result) {
+    era.reply = result_reply();
+    era.result = parse_json(result).value().get_object();
+    return verdict(table, "initialize result").status;
+  };
+  EXPECT_EQ(judged(R"({"serverInfo":{"name":"a","version":"1"}})"), Status::fail);
+  EXPECT_EQ(judged(R"({"capabilities":{}})"), Status::fail);
+  EXPECT_EQ(judged(R"({"capabilities":{},"serverInfo":{"name":"a"}})"), Status::fail);
+  EXPECT_EQ(judged(R"({"capabilities":{},"serverInfo":{"name":"a","version":"1"}})"), Status::ok);
+  examination.legacy_eras.push_back({.asked = find_revision("2024-11-05")});
+  EXPECT_THAT(verdict(table, "initialize").finding, HasSubstr("with 2024-11-05 is refused"));
+  examination.legacy_eras.back().spoken = "1900-01-01";
+  EXPECT_THAT(verdict(table, "initialize").finding,
+              HasSubstr("\"1900-01-01\", which does not exist"));
+  EXPECT_EQ(verdict(table, "initialize").status, Status::fail);
+}
+
+TEST_F(ServerChecksTest, AModernServerTellsOldClientsWhatItSpeaks) {
+  LegacyEra& era = examination.legacy_eras.front();
+  era.spoken.clear();
+  era.reply = Reply{.status = 404};
+  EXPECT_EQ(verdict(era_checks(), "old clients").status, Status::warn);
+  era.reply = error_reply(400, -32022);
+  EXPECT_EQ(verdict(era_checks(), "old clients").status, Status::ok);
+  era.reply = Reply{.status = 400,
+                    .headers = {{"Content-Type", "text/event-stream"}},
+                    .events = {{.type = "message", .data = "2026-07-28", .id = ""}}};
+  EXPECT_EQ(verdict(era_checks(), "old clients").status, Status::ok);
+}
+
+/// What is examined over HTTP, in its order.
+Checks examine_all(Examination& examination) {
+  Checks out;
+  (void)examination.ask(examination.modern("server/discover"));
+  probe_eras(examination);
+  if (examination.limit()) return out;
+  for (const auto table : {era_checks(), modern_http_checks(), legacy_http_checks(),
+                           streaming_checks(), session_checks()}) {
+    run_checks(table, examination, out);
+  }
+  return out;
+}
+
+TEST_F(ServerChecksTest, WhatAServerThatHasGoneDoesNotAnswerIsNoFault) {
+  int asked = 0;
+  const auto bad_server = [&](const Ask& ask) {
+    ++asked;
+    if (!ask.body.contains("\"initialize\"")) return result_reply();
+    Reply reply =
+        json_reply(200, R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}})");
+    reply.headers.emplace_back("Mcp-Session-Id", "0123456789abcdef");
+    return reply;
+  };
+  const auto findings_of = [](const Checks& checks) {
+    std::vector<std::string> out;
+    for (const Check& each : checks) {
+      if (each.status == Status::fail) out.push_back(each.subject + ": " + each.finding);
+    }
+    return out;
+  };
+  server.reply = bad_server;
+  Examination whole(server, examination.server(), true);
+  const std::vector<std::string> real = findings_of(examine_all(whole));
+  EXPECT_FALSE(whole.gone());
+  EXPECT_GT(real.size(), 5U);
+  const int all = asked;
+  for (int last = 1; last < all; ++last) {
+    for (const int code : {kBadGateway, kGatewayTimeout}) {
+      asked = 0;
+      server.reply = [&](const Ask& ask) -> Result<Reply> {
+        if (asked < last) return bad_server(ask);
+        ++asked;
+        return fail(code, "nobody is there");
+      };
+      Examination cut(server, examination.server(), true);
+      EXPECT_THAT(findings_of(examine_all(cut)), ::testing::IsSubsetOf(real)) << last;
+      EXPECT_EQ(asked, last + 2) << "it is asked once more, and then nothing else";
+      ASSERT_TRUE(cut.gone()) << last;
+      EXPECT_EQ(cut.gone()->message, "nobody is there");
+    }
+  }
+}
+
+TEST_F(ServerChecksTest, AServerThatFailsOneRequestHasNotGone) {
+  server.reply = [](const Ask& ask) -> Result<Reply> {
+    if (ask.body.ends_with(':')) return fail(kBadGateway, "the connection was closed");
+    return result_reply();
+  };
+  (void)examination.ask(examination.modern("server/discover"));
+  const Verdict broken = verdict(legacy_http_checks(), "broken JSON");
+  EXPECT_EQ(broken.status, Status::fail);
+  EXPECT_EQ(broken.finding, "the connection was closed");
+  EXPECT_FALSE(examination.gone());
 }
 
 TEST_F(ServerChecksTest, ErasAreProbedAndTheirSessionsEnded) {
@@ -272,86 +435,16 @@ TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
   EXPECT_EQ(verdict(table, "resource metadata").status, Status::fail) << "it has promised it";
 }
 
-TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
-  int pages = 0;
-  Features features{.revision = &newest_revision(Era::modern),
-                    .about = {{"capabilities", {{"tools", json::object()}}}}};
-  features.request = [&](std::string_view, const json::object&) -> Result<json::object> {
-    ++pages;
-    return json::object{{"tools", json::array()}, {"nextCursor", std::to_string(pages)}};
+TEST_F(ServerChecksTest, AuthorizationServersSayWhoTheyAre) {
+  const auto judged = [&](std::string_view document) {
+    examination.authorization.emplace();
+    examination.authorization->servers.push_back(
+        {.issuer = "https://login.example", .problem = {}, .document = std::string(document)});
+    return verdict(authorization_checks(), "iss").status;
   };
-  Checks out;
-  examine_features(features, out);
-  const auto tools = std::ranges::find(out, "tools", &Check::subject);
-  ASSERT_NE(tools, out.end());
-  EXPECT_EQ(tools->status, Status::warn);
-  EXPECT_THAT(tools->finding, HasSubstr("20 pages"));
-  EXPECT_EQ(tools->clause, "2026-07-28, Tools, Capabilities");
-  EXPECT_TRUE(std::ranges::none_of(out, [](const Check& check) {
-    return check.subject == "prompts";
-  })) << "it is not declared";
-}
-
-TEST(DoctorFeatures, WhatAServerSaysCannotLookLikeAnotherLine) {
-  Features features{.revision = &newest_revision(Era::legacy),
-                    .about = {{"capabilities", {{"tools", json::object()}}}}};
-  features.request = [](std::string_view, const json::object&) -> Result<json::object> {
-    return json::object{{"tools", {json::object{{"name", "a\nok    all\x1b[2J"}}}}};
-  };
-  Checks out;
-  examine_features(features, out);
-  const auto names = std::ranges::find(out, "tool names", &Check::subject);
-  ASSERT_NE(names, out.end());
-  EXPECT_EQ(names->status, Status::warn);
-  EXPECT_EQ(names->finding.find_first_of("\n\x1b"), std::string::npos) << names->finding;
-}
-
-TEST(DoctorReachability, SaysWhatIsInTheWay) {
-  const Url url = parse_url("https://mcp.example/mcp").value();
-  const AddressFacts there{.address = "192.0.2.1", .problem = {}};
-  const AddressFacts absent{.address = "2001:db8::1", .problem = "Connection refused"};
-  const auto last = [&](const Result<ConnectionFacts>& facts, bool goes_on) {
-    Checks out;
-    EXPECT_EQ(examine_reachability(url, std::nullopt, facts, out), goes_on);
-    return out;
-  };
-  EXPECT_EQ(last(fail(kBadGateway, "no such name"), false).back().status, Status::fail);
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {absent}}, false).back().status, Status::fail);
-  const TlsFacts good{.version = "TLSv1.3", .problem = {}, .days_left = 60};
-  const Checks half = last(ConnectionFacts{.addresses = {absent, there}, .tls = good}, true);
-  EXPECT_EQ(half.at(1).status, Status::warn) << half.at(1).finding;
-  EXPECT_EQ(half.back().status, Status::ok);
-  const TlsFacts ending{.version = "TLSv1.3", .problem = {}, .days_left = 3};
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls = ending}, true).back().status,
-            Status::warn);
-  const TlsFacts bad{.version = "TLSv1.3", .problem = "hostname mismatch", .days_left = 60};
-  const Checks refused = last(ConnectionFacts{.addresses = {there}, .tls = bad}, false);
-  EXPECT_EQ(refused.back().status, Status::fail);
-  EXPECT_THAT(refused.back().finding, HasSubstr("hostname mismatch"));
-  EXPECT_EQ(last(ConnectionFacts{.addresses = {there}, .tls_problem = "no TLS"}, false).size(), 3U);
-}
-
-TEST(DoctorReachability, SaysWhichProxyIsInBetween) {
-  const Url url = parse_url("https://mcp.example/mcp").value();
-  const ProxyServer proxy{
-      .host = "cache", .port = 3128, .credentials = "Basic c2VjcmV0", .variable = "HTTPS_PROXY"};
-  const auto checks = [&](const Result<ConnectionFacts>& facts, bool goes_on) {
-    Checks out;
-    EXPECT_EQ(examine_reachability(url, proxy, facts, out), goes_on);
-    for (const Check& each : out) EXPECT_THAT(each.finding, Not(HasSubstr("c2VjcmV0")));
-    return out;
-  };
-  const AddressFacts there{.address = "192.0.2.1", .problem = {}};
-  const TlsFacts good{.version = "TLSv1.3", .problem = {}, .days_left = 60};
-  const Checks all = checks(ConnectionFacts{.addresses = {there}, .tls = good}, true);
-  EXPECT_EQ(all.front().finding, "by the proxy cache:3128 (HTTPS_PROXY)");
-  const Checks refused =
-      checks(ConnectionFacts{.addresses = {there}, .tunnel_problem = "HTTP 403"}, false);
-  EXPECT_EQ(refused.back().subject, "tunnel");
-  EXPECT_EQ(refused.back().finding, "HTTP 403");
-  const Checks unknown = checks(fail(kBadGateway, "no such name"), false);
-  EXPECT_THAT(unknown.back().finding, HasSubstr("cache: no such name"));
-  EXPECT_THAT(unknown.back().fix, HasSubstr("HTTPS_PROXY"));
+  EXPECT_EQ(judged(R"({"authorization_response_iss_parameter_supported":true})"), Status::ok);
+  EXPECT_EQ(judged(R"({"authorization_response_iss_parameter_supported":false})"), Status::note);
+  EXPECT_EQ(judged("{}"), Status::note);
 }
 
 }  // namespace

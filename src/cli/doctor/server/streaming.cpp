@@ -29,14 +29,17 @@ Ask get_stream(const Examination& examination, const LegacyEra& era) {
   return ask;
 }
 
+/// The stream that `request` asks for does not arrive.
+Verdict unopened(const std::string& request, const Error& why) {
+  if (why.code == kLimitReached) return Verdict::unanswered(why);
+  return Verdict::fail(request + ": " + why.message, std::string(kHeldBack));
+}
+
 std::optional<Verdict> check_standalone_stream(Examination& examination) {
   const LegacyEra* const era = examination.legacy_era();
   if (era == nullptr) return {};
   Result<Reply> reply = examination.ask(get_stream(examination, *era));
-  if (!reply) {
-    if (reply.error().code == kLimitReached) return Verdict::unanswered(reply.error());
-    return Verdict::fail("GET: " + reply.error().message, std::string(kHeldBack));
-  }
+  if (!reply) return unopened("GET", reply.error());
   if (reply->status == 405) return Verdict::ok("HTTP 405: there is no such stream");
   if (reply->status / 100 != 2 || !reply->is_event_stream()) {
     return Verdict::fail(seen(*reply) + " to GET, " + std::string(reply->header("Content-Type")),
@@ -62,10 +65,7 @@ std::optional<Verdict> check_listen(Examination& examination) {
   ask.until = Until::first_event;
   ask.patience = kStreamPatience;
   Result<Reply> reply = examination.ask(ask);
-  if (!reply) {
-    if (reply.error().code == kLimitReached) return Verdict::unanswered(reply.error());
-    return Verdict::fail("subscriptions/listen: " + reply.error().message, std::string(kHeldBack));
-  }
+  if (!reply) return unopened("subscriptions/listen", reply.error());
   if (error_code_in(reply->answer()) == kMethodNotFound) {
     return Verdict::note("subscriptions/listen is not offered: clients must poll for changes");
   }
@@ -145,9 +145,7 @@ std::optional<Verdict> check_resumption(Examination& examination) {
   Ask ask = get_stream(examination, *era);
   ask.headers.emplace_back("Last-Event-ID", id);
   const Result<Reply> resumed = examination.ask(ask);
-  if (!resumed)
-    return Verdict::fail("GET with Last-Event-ID: " + resumed.error().message,
-                         std::string(kHeldBack));
+  if (!resumed) return unopened("GET with Last-Event-ID", resumed.error());
   const std::string found = seen(*resumed) + " to GET with Last-Event-ID";
   if (resumed->status / 100 == 2 && resumed->is_event_stream()) return Verdict::ok(found);
   return Verdict::warn(found, "Resume the stream of the event, or send no event ids");

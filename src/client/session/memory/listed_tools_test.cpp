@@ -10,7 +10,9 @@ namespace sluice {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 json::object listed(std::string_view tools) {
@@ -165,7 +167,12 @@ TEST(ListedToolsTest, LeaveInvalidToolsOut) {
       R"({"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},
          {"name":"plain"},7,)" +
       std::string(kQuery));
+  ::testing::internal::CaptureStderr();
   tools.learn(result, true);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("a tool is left out, because the header fields for its parameters "
+                             "are invalid tool=bad why="));
+  EXPECT_THAT(log, Not(HasSubstr("plain")));
   ASSERT_EQ(result.at("tools").as_array().size(), 3);
   EXPECT_EQ(result.at("tools").at(0).at("name"), "plain");
   // A tool that has changed is known as it is now.

@@ -73,6 +73,17 @@ TEST_F(HttpEndpointTest, RefusesStrangeHostsAndOrigins) {
               HasSubstr("Access-Control-Allow-Headers: x-api-key\r\n"));
 }
 
+TEST_F(HttpEndpointTest, AnswersToTheHostThatItIsToldWhateverThePort) {
+  for (const std::string_view host : {"test", "TEST", "test:443", "test:8443"}) {
+    const std::string head = "POST /mcp HTTP/1.1\r\nHost: " + std::string(host) +
+                             "\r\nContent-Type: application/json\r\nAccept: application/json, "
+                             "text/event-stream\r\nContent-Length: ";
+    EXPECT_THAT(ask(head + std::to_string(kPing.size()) + "\r\n\r\n" + std::string(kPing)),
+                StartsWith("HTTP/1.1 200"))
+        << host;
+  }
+}
+
 TEST_F(HttpEndpointTest, ABatchThatTakesTurnsGoesThroughTheMiddlewareToo) {
   definition.middleware.push_back([](Request& request) -> Task<> {
     co_await request.sleep(std::chrono::milliseconds(1));
