@@ -388,6 +388,9 @@ void FaultServer::deliver(std::size_t connection, const std::string& bytes, Kind
   if (kind == Kind::double_reply) send(connection, bytes, dice_.one_in(2) ? 0ms : 1ms);
   // A client opens this again as often as it ends, here without a pause of its own.
   if (place == Place::listening) wait = 1s;
+  // After a whole reply the connection may be used again, and a request on its way would be lost.
+  const bool is_reusable = plan_.transport == Transport::http || place == Place::refusal;
+  if (size == bytes.size() && is_reusable) wait = 0ms;
   if (kind == Kind::cut_end) end(connection, Step::Kind::end, wait);
   if (kind == Kind::cut_reset) end(connection, Step::Kind::reset, wait);
   if (kind == Kind::cut_silent) connections_.at(connection).is_over = true;
