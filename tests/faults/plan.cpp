@@ -24,11 +24,7 @@ bool is_about_bytes(Kind kind) {
 /// A refusal for `fault` to spoil, or none if it spoils none.
 const Fault* draw_refusal(Dice& dice, const Plan& plan, const Fault& fault, bool is_connecting) {
   if (manner_of(fault.kind, Place::refusal) == Kind::none) return &fault_of(Kind::none);
-  std::vector<const Fault*> fitting;
-  for (const Fault& each : all_faults()) {
-    if (is_refusal(each.kind) && fits(each, plan, is_connecting)) fitting.push_back(&each);
-  }
-  return dice.pick(fitting);
+  return dice.pick(refusals_for(plan, is_connecting));
 }
 
 const Fault* draw_fault(Dice& dice, const Plan& plan, bool is_connecting) {
@@ -37,7 +33,7 @@ const Fault* draw_fault(Dice& dice, const Plan& plan, bool is_connecting) {
     if (fits(fault, plan, is_connecting)) fitting.push_back(&fault);
   }
   // Bytes can go wrong at more places than messages, so these faults are drawn more often.
-  if (dice.one_in(3)) {
+  if (dice.one_in(is_connecting ? 2 : 3)) {
     std::erase_if(fitting, [](const Fault* fault) { return !is_about_bytes(fault->kind); });
   }
   return dice.pick(fitting);
@@ -122,6 +118,14 @@ std::string Plan::describe() const {
   if (reaction == Reaction::leaves) text.append("; an answer makes the client leave");
   if (leaves) text.append("; the client leaves after ").append(milliseconds(*leaves)).append(" ms");
   return text;
+}
+
+std::vector<const Fault*> refusals_for(const Plan& plan, bool is_connecting) {
+  std::vector<const Fault*> fitting;
+  for (const Fault& each : all_faults()) {
+    if (is_refusal(each.kind) && fits(each, plan, is_connecting)) fitting.push_back(&each);
+  }
+  return fitting;
 }
 
 Plan draw_plan(std::uint64_t seed) {

@@ -48,6 +48,8 @@ struct Plan {
   [[nodiscard]] std::string describe() const;
 };
 
+/// What a request of the plan can be refused with.
+std::vector<const Fault*> refusals_for(const Plan& plan, bool is_connecting);
 Plan draw_plan(std::uint64_t seed);
 /// The same, with this fault, over this transport, in this request.
 Plan draw_plan(std::uint64_t seed, const Fault& fault, Transport transport, bool is_connecting);
