@@ -8,10 +8,12 @@ namespace {
 const std::vector<Transport> kAll(std::begin(kTransports), std::end(kTransports));
 const std::vector<Transport> kHttp = {Transport::http};
 const std::vector<Transport> kSse = {Transport::sse};
+const std::vector<Transport> kRefusing = {Transport::http, Transport::sse};
 const std::vector<Transport> kSocket = {Transport::websocket};
 const std::vector<Transport> kLines = {Transport::lines};
 /// HTTP with SSE is older than the modern era.
 const std::vector<Transport> kModern = {Transport::http, Transport::websocket, Transport::lines};
+const std::vector<Transport> kOpenings = {Transport::sse, Transport::websocket};
 const std::vector<Transport> kStreams = {Transport::sse, Transport::websocket, Transport::lines};
 
 /// The rows say: kind, name, transports, legacy, modern, connecting, calling, effect, is_shared,
@@ -31,7 +33,7 @@ const std::vector<Fault>& table() {
       {Kind::quoted_id, "quoted_id", kStreams, 1, 1, 1, 1, failed, false, {"silent too long"}},
       {Kind::other_id, "other_id", kHttp, 1, 1, 0, 1, failed, false, {"another request"}},
       {Kind::reordered, "reordered", kStreams, 1, 1, 0, 1, answered, false, {}},
-      {Kind::error, "error", kAll, 1, 1, 1, 1, failed, false, {"the server refuses"}},
+      {Kind::error, "error", kAll, 1, 1, 1, 1, failed, false, {kRefusal}},
       {Kind::odd_error, "odd_error", kAll, 1, 1, 1, 1, failed, false, {"without a message"}},
       {Kind::no_result, "no_result", kAll, 1, 1, 1, 1, failed, false, {"cannot be read"}},
       {Kind::result_array, "result_array", kAll, 1, 1, 1, 1, failed, false, {"no object"}},
@@ -64,6 +66,106 @@ const std::vector<Fault>& table() {
         "without an answer"}},
       {Kind::cut_reset, "cut_reset", kAll, 1, 1, 1, 1, either, true, {"reset", "stream ended"}},
       {Kind::cut_silent, "cut_silent", kAll, 1, 1, 1, 1, either, true, {"too long"}},
+
+      {Kind::opening_drip, "opening_drip", kOpenings, 1, 1, 1, 0, answered, false, {}},
+      {Kind::opening_cut_end,
+       "opening_cut_end",
+       kOpenings,
+       1,
+       1,
+       1,
+       0,
+       failed,
+       false,
+       {"closed the connection", "ended the event stream"}},
+      {Kind::opening_cut_reset,
+       "opening_cut_reset",
+       kOpenings,
+       1,
+       1,
+       1,
+       0,
+       failed,
+       false,
+       {"reset"}},
+      {Kind::opening_cut_silent,
+       "opening_cut_silent",
+       kSse,
+       1,
+       0,
+       1,
+       0,
+       failed,
+       false,
+       {"silent too long"}},
+      {Kind::opening_cut_silent,
+       "opening_cut_silent",
+       kSocket,
+       1,
+       1,
+       1,
+       0,
+       failed,
+       false,
+       {"not answer the WebSocket handshake", "silent too long"}},
+      {Kind::listening_drip, "listening_drip", kHttp, 1, 0, 1, 0, answered, false, {}},
+      {Kind::listening_cut_end, "listening_cut_end", kHttp, 1, 0, 1, 0, answered, false, {}},
+      {Kind::listening_cut_reset, "listening_cut_reset", kHttp, 1, 0, 1, 0, answered, false, {}},
+      {Kind::listening_cut_silent, "listening_cut_silent", kHttp, 1, 0, 1, 0, answered, false, {}},
+      // The refusal's own texts are right too.
+      {Kind::refusal_drip, "refusal_drip", kRefusing, 1, 1, 1, 1, failed, false, {}},
+      {Kind::refusal_cut_end,
+       "refusal_cut_end",
+       kRefusing,
+       1,
+       1,
+       1,
+       1,
+       failed,
+       false,
+       {"closed the connection", "stream ended before", "ended the event stream"}},
+      {Kind::refusal_cut_reset,
+       "refusal_cut_reset",
+       kRefusing,
+       1,
+       1,
+       1,
+       1,
+       failed,
+       false,
+       {"reset"}},
+      {Kind::refusal_cut_silent,
+       "refusal_cut_silent",
+       kRefusing,
+       1,
+       1,
+       1,
+       1,
+       failed,
+       false,
+       {"too long"}},
+      {Kind::refusal_drip, "refusal_drip", kSocket, 1, 1, 1, 0, failed, false, {}},
+      {Kind::refusal_cut_end,
+       "refusal_cut_end",
+       kSocket,
+       1,
+       1,
+       1,
+       0,
+       failed,
+       false,
+       {"closed the connection"}},
+      {Kind::refusal_cut_reset, "refusal_cut_reset", kSocket, 1, 1, 1, 0, failed, false, {"reset"}},
+      {Kind::refusal_cut_silent,
+       "refusal_cut_silent",
+       kSocket,
+       1,
+       1,
+       1,
+       0,
+       failed,
+       false,
+       {"not answer the WebSocket handshake", "silent too long"}},
 
       {Kind::status, "status", kHttp, 1, 1, 1, 1, failed, false, {"answers with HTTP "}},
       {Kind::unavailable, "unavailable", kHttp, 1, 1, 1, 1, failed, false, {"with HTTP 503"}},
@@ -201,6 +303,49 @@ std::string_view name_of(Transport transport) {
       return "lines";
   }
   return {};
+}
+
+std::string_view name_of(Place place) {
+  switch (place) {
+    case Place::answer:
+      return "answer";
+    case Place::event_head:
+      return "event_head";
+    case Place::opening:
+      return "opening";
+    case Place::listening:
+      return "listening";
+    case Place::refusal:
+      return "refusal";
+  }
+  return {};
+}
+
+bool is_cut(Kind manner) {
+  return manner == Kind::cut_end || manner == Kind::cut_reset || manner == Kind::cut_silent;
+}
+
+Kind manner_of(Kind kind, Place place) {
+  using enum Kind;
+  static constexpr Kind kOpening[] = {opening_drip, opening_cut_end, opening_cut_reset,
+                                      opening_cut_silent};
+  static constexpr Kind kListening[] = {listening_drip, listening_cut_end, listening_cut_reset,
+                                        listening_cut_silent};
+  static constexpr Kind kRefusing[] = {refusal_drip, refusal_cut_end, refusal_cut_reset,
+                                       refusal_cut_silent};
+  std::span<const Kind> kinds;
+  if (place == Place::opening) kinds = kOpening;
+  if (place == Place::listening) kinds = kListening;
+  if (place == Place::refusal) kinds = kRefusing;
+  const auto found = std::ranges::find(kinds, kind);
+  return found == kinds.end() ? none : kManners[found - kinds.begin()];
+}
+
+bool is_refusal(Kind kind) {
+  using enum Kind;
+  static constexpr Kind kRefusals[] = {status, unavailable, redirect,     html,       gzip,
+                                       empty,  accepted,    empty_events, post_status};
+  return std::ranges::count(kRefusals, kind) > 0;
 }
 
 std::span<const Fault> all_faults() {

@@ -12,6 +12,11 @@ inline constexpr Transport kTransports[] = {Transport::http, Transport::sse, Tra
                                             Transport::lines};
 std::string_view name_of(Transport transport);
 
+/// Characters of two, three and four bytes, which every text of the server has.
+inline constexpr std::string_view kCharacters = "ñ語😀";
+/// The message of Kind::error.
+inline constexpr std::string_view kRefusal = "the server refuses: ñ語😀.";
+
 /// What the server does wrong with one request. What is not said to be otherwise is done right.
 enum class Kind : std::uint8_t {
   none,
@@ -47,6 +52,21 @@ enum class Kind : std::uint8_t {
   cut_end,
   cut_reset,
   cut_silent,
+  // The same with bytes that are no answer. With what a connection opens:
+  opening_drip,
+  opening_cut_end,
+  opening_cut_reset,
+  opening_cut_silent,
+  // The stream of messages that belong to no request:
+  listening_drip,
+  listening_cut_end,
+  listening_cut_reset,
+  listening_cut_silent,
+  // A refusal, or what else a reply without a message is:
+  refusal_drip,
+  refusal_cut_end,
+  refusal_cut_reset,
+  refusal_cut_silent,
   // HTTP.
   status,
   unavailable,
@@ -102,6 +122,24 @@ enum class Kind : std::uint8_t {
   blank_lines,
 };
 
+/// Bytes of a server that belong together. Each place is dripped and cut by itself.
+enum class Place : std::uint8_t {
+  answer,
+  event_head,  // of an answer that is a stream of events: all before its body
+  opening,     // a WebSocket's handshake; the head and the first event of HTTP with SSE
+  listening,   // the reply to the GET for messages that belong to no request
+  refusal,
+};
+inline constexpr Place kPlaces[] = {Place::answer, Place::event_head, Place::opening,
+                                    Place::listening, Place::refusal};
+std::string_view name_of(Place place);
+
+/// The faults of bytes, which strike at every place.
+inline constexpr Kind kManners[] = {Kind::drip, Kind::cut_end, Kind::cut_reset, Kind::cut_silent};
+bool is_cut(Kind manner);
+/// Which of kManners a fault does to this place, other than an answer; or none.
+Kind manner_of(Kind kind, Place place);
+
 /// What a correct client concludes.
 enum class Effect : std::uint8_t {
   answered,  // what it would conclude without the fault
@@ -127,5 +165,7 @@ struct Fault {
 /// All faults; the first is none.
 std::span<const Fault> all_faults();
 const Fault& fault_of(Kind kind);
+/// Whether it is a reply without a message that faults of Place::refusal drip and cut.
+bool is_refusal(Kind kind);
 
 }  // namespace sluice::faults

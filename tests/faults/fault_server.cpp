@@ -21,7 +21,12 @@ std::string token_of(const json::object& request) {
 
 std::string progress_of(std::string_view token, int step) {
   return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
-         std::string(token) + R"(,"progress":)" + std::to_string(step) + "}}";
+         std::string(token) + R"(,"progress":)" + std::to_string(step) + R"(,"message":")" +
+         progress_text(step) + R"("}})";
+}
+
+bool is_inner(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
 }
 
 /// Which of the plan's calls a request is.
@@ -63,7 +68,19 @@ constexpr std::string_view kQuestions[] = {
 }  // namespace
 
 std::string nonce_of(std::uint64_t seed, std::size_t call) {
-  return "nonce " + std::to_string(seed) + " " + std::to_string(call) + ".";
+  std::string text(kCharacters);
+  text.append(" nonce ").append(std::to_string(seed)).append(kCharacters);
+  return text.append(std::to_string(call)).append(kCharacters);
+}
+
+std::string log_message(std::string_view logger) {
+  return R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","logger":")" +
+         std::string(logger) + R"(","data":")" + std::string(kNews) + R"("}})";
+}
+
+std::string progress_text(std::int64_t step) {
+  std::string text(kCharacters);
+  return text.append(std::to_string(step)).append(kCharacters);
 }
 
 FaultServer::FaultServer(const Plan& plan)
@@ -105,6 +122,9 @@ const Fault& FaultServer::fault_for(const json::object& request) {
   }
   const auto call = call_of(request);
   if (!call || *call >= plan_.calls.size()) return fault_of(Kind::none);
+  if (text_at(*object_at(request, "params"), "name") != kTool) {
+    complain("the tool's name is spoilt");
+  }
   const Fault& fault = *plan_.calls[*call].fault;
   const bool is_first = count_attempt(attempts_[*call]) == 1;
   const bool is_once = fault.kind == Kind::forgotten_once;
@@ -124,7 +144,7 @@ FaultServer::Texts FaultServer::texts_for(const json::object& request, const Fau
     for (int i = 0; i < plan_.calls[*call].progress; ++i) {
       texts.push_back(progress_of(token, i));
       if (dice_.one_in(3)) {
-        texts.emplace_back(R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})");
+        texts.push_back(log_message("call"));
       }
     }
   }
@@ -157,9 +177,8 @@ FaultServer::Texts FaultServer::texts_for(const json::object& request, const Fau
       return texts;
     case Kind::many_notifications:
       for (int i = 0; i < 300; ++i) {
-        texts.push_back(dice_.one_in(2) || token.empty()
-                            ? R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})"
-                            : progress_of(token, i));
+        texts.push_back(dice_.one_in(2) || token.empty() ? log_message("call")
+                                                         : progress_of(token, i));
       }
       break;
     case Kind::hostile_questions: {
@@ -201,7 +220,7 @@ std::string FaultServer::answer_to(const json::object& request, const Fault& fau
   if (is_probe) return begin + R"(,"error":{"code":-32601,"message":"Method not found"}})";
   switch (fault.kind) {
     case Kind::error:
-      return begin + R"(,"error":{"code":-32099,"message":"the server refuses"}})";
+      return begin + R"(,"error":{"code":-32099,"message":")" + std::string(kRefusal) + R"("}})";
     case Kind::odd_error:
       return begin +
              (dice_.one_in(2) ? R"(,"error":"boom"})" : R"(,"error":{"code":1e99,"message":[]}})");
@@ -213,7 +232,9 @@ std::string FaultServer::answer_to(const json::object& request, const Fault& fau
       return R"({"jsonrpc":"1.0","id":)" + to_json(request.at("id")) + R"(,"result":{}})";
     case Kind::truncated_json: {
       std::string text = begin + R"(,"result":)" + result_of(request, fault) + "}";
-      text.resize(begin.size() + 1 + dice_.below(text.size() - begin.size() - 1));
+      std::size_t size = begin.size() + 1 + dice_.below(text.size() - begin.size() - 1);
+      while (is_inner(text[size])) --size;  // half a character is another fault
+      text.resize(size);
       return text;
     }
     case Kind::not_json:
@@ -316,29 +337,63 @@ void FaultServer::end(std::size_t connection, Step::Kind how, Duration after) {
   steps_.push_back({.connection = connection, .kind = how, .after = after});
 }
 
-void FaultServer::deliver(std::size_t connection, const std::string& bytes, const Fault& fault) {
+std::size_t FaultServer::draw_place(std::string_view bytes) {
+  const std::size_t place = dice_.below(bytes.size() + 1);
+  if (!dice_.one_in(3)) return place;
+  const auto inner = std::ranges::find_if(bytes.substr(place), is_inner);
+  return inner == bytes.end() ? place : static_cast<std::size_t>(inner - bytes.begin());
+}
+
+void FaultServer::note_split(std::string_view bytes, std::size_t at) {
+  if (at >= bytes.size() || !is_inner(bytes[at])) return;
+  std::size_t first = at;
+  while (first > 0 && is_inner(bytes[first])) --first;
+  const auto lead = static_cast<unsigned char>(bytes[first]);
+  if (lead < 0xC2 || lead > 0xF4) return;  // a number in a WebSocket's frame
+  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (at - first < size) ++coverage_.splits[{size, at - first}];
+}
+
+void FaultServer::deliver(std::size_t connection, const std::string& bytes, Kind kind, Place place,
+                          std::size_t head) {
   std::size_t size = bytes.size();
-  const bool is_cut = fault.kind == Kind::cut_end || fault.kind == Kind::cut_reset ||
-                      fault.kind == Kind::cut_silent;
-  // A connection that is silent after a whole reply would be used again.
-  if (is_cut) size = dice_.below(fault.kind == Kind::cut_silent ? size : size + 1);
-  Duration wait = fault.kind == Kind::late ? Duration(70s) : Duration();
+  if (is_cut(kind)) {
+    // A connection that is silent after a whole reply would be used again.
+    const std::size_t most = kind == Kind::cut_silent ? size - 1 : size;
+    // Heads are short beside what follows.
+    const std::size_t until = head > 0 && dice_.one_in(2) ? head - 1 : size;
+    const std::size_t drawn = draw_place(std::string_view(bytes).substr(0, until));
+    size = std::min(most, plan_.cut_at.value_or(drawn));
+    coverage_.cuts.push_back({size < head ? Place::event_head : place, kind, size});
+  }
+  if (kind == Kind::drip) {
+    ++coverage_.drips[place];
+    if (head > 0) ++coverage_.drips[Place::event_head];
+  }
+  Duration wait = kind == Kind::late ? Duration(70s) : Duration();
   const std::size_t pieces = dice_.one_in(2) ? 1 : 1 + dice_.below(6);
   for (std::size_t at = 0, piece = 0; at < size; ++piece) {
     std::size_t length = size - at;
-    if (fault.kind == Kind::drip && piece < 2000) {
+    if (kind == Kind::drip && piece < 2000) {
       length = 1;
     } else if (piece + 1 < pieces) {
-      length = 1 + dice_.below(length);
+      length = std::max(std::size_t{1}, draw_place(std::string_view(bytes).substr(at, length)));
     }
+    // What is sent at once is read at once.
+    if (wait > 0ms) note_split(bytes, at);
     send(connection, bytes.substr(at, length), wait);
     at += length;
-    wait = fault.kind == Kind::drip ? 5ms : std::chrono::milliseconds(dice_.below(3) * 5);
+    wait = kind == Kind::drip ? 5ms : std::chrono::milliseconds(dice_.below(3) * 5);
   }
-  if (fault.kind == Kind::double_reply) send(connection, bytes, dice_.one_in(2) ? 0ms : 1ms);
-  if (fault.kind == Kind::cut_end) end(connection, Step::Kind::end, wait);
-  if (fault.kind == Kind::cut_reset) end(connection, Step::Kind::reset, wait);
-  if (fault.kind == Kind::cut_silent) connections_.at(connection).is_over = true;
+  if (kind == Kind::double_reply) send(connection, bytes, dice_.one_in(2) ? 0ms : 1ms);
+  // A client opens this again as often as it ends, here without a pause of its own.
+  if (place == Place::listening) wait = 1s;
+  // After a whole reply the connection may be used again, and a request on its way would be lost.
+  const bool is_reusable = plan_.transport == Transport::http || place == Place::refusal;
+  if (size == bytes.size() && is_reusable) wait = 0ms;
+  if (kind == Kind::cut_end) end(connection, Step::Kind::end, wait);
+  if (kind == Kind::cut_reset) end(connection, Step::Kind::reset, wait);
+  if (kind == Kind::cut_silent) connections_.at(connection).is_over = true;
 }
 
 }  // namespace sluice::faults

@@ -29,6 +29,27 @@ struct Step {
   Duration after = {};  // the connection's step before
 };
 
+/// What has been done to bytes, so that a test can tell whether all of it was.
+struct Coverage {
+  struct Cut {
+    Place place;
+    Kind manner;
+    std::size_t at;
+  };
+  std::vector<Cut> cuts;
+  std::map<Place, std::size_t> drips;
+  /// Characters of so many bytes of which so many came alone, and how often.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> splits;
+};
+
+/// The name of the tool that is called.
+inline constexpr std::string_view kTool = "tool ñ語😀";
+/// The message of a progress notification.
+std::string progress_text(std::int64_t step);
+/// What a log message says, and who says it on the stream that belongs to no request.
+inline constexpr std::string_view kNews = "news: ñ語😀.";
+inline constexpr std::string_view kListener = "listening";
+std::string log_message(std::string_view logger);
 /// Texts that are in an answer to this call, and in no other.
 std::string nonce_of(std::uint64_t seed, std::size_t call);
 
@@ -49,6 +70,7 @@ class FaultServer {
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
   /// Connections whose reply has answered its request, and goes on.
   [[nodiscard]] std::size_t unended() const { return unended_.size(); }
+  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
 
  private:
   class Socket;
@@ -93,11 +115,13 @@ class FaultServer {
   void get(std::size_t connection, const HttpRequest& request);
   void reply(std::size_t connection, const json::object& request, const Fault& fault,
              const Texts& texts);
-  void reply_events(std::size_t connection, std::size_t stream, std::size_t from,
-                    const Fault& fault);
+  void reply_events(std::size_t connection, const std::string& head, std::size_t stream,
+                    std::size_t from, const Fault& fault);
   bool reply_wrongly(std::size_t connection, const Texts& texts, const Fault& fault);
-  void reply_shortly(std::size_t connection, std::string_view head, std::string_view body = {});
-  void redirect(std::size_t connection, std::string_view status, std::string_view to);
+  std::string wrong_reply(Kind kind, const Texts& texts);
+  void reply_shortly(std::size_t connection, std::string_view head, std::string_view body = {},
+                     Kind manner = Kind::none);
+  void listen(std::size_t connection);
   std::string event(std::string_view id, std::string_view text);
   /// The stream, and how much of it is known, of an event's id.
   std::optional<std::pair<std::size_t, std::size_t>> find_event(std::string_view id);
@@ -106,8 +130,13 @@ class FaultServer {
   // Bytes.
   void send(std::size_t connection, std::string bytes, Duration after = {});
   void end(std::size_t connection, Step::Kind how, Duration after = {});
-  /// Sends bytes in pieces, or as much of them as the fault allows.
-  void deliver(std::size_t connection, const std::string& bytes, const Fault& fault);
+  /// Sends bytes in pieces, or as much of them as the fault allows. The first `head` of them are a
+  /// place of their own, Place::event_head.
+  void deliver(std::size_t connection, const std::string& bytes, Kind kind,
+               Place place = Place::answer, std::size_t head = 0);
+  /// Somewhere in the bytes, or at their end; often within a character.
+  std::size_t draw_place(std::string_view bytes);
+  void note_split(std::string_view bytes, std::size_t at);
 
   Plan plan_;
   Dice dice_;
@@ -116,6 +145,7 @@ class FaultServer {
   std::vector<Step> steps_;
   std::vector<std::string> complaints_;
   std::set<std::size_t> unended_;
+  Coverage coverage_;
 
   std::map<std::string, int> asked_;  // ids of questions, and how often each may still be answered
   std::map<std::size_t, int> attempts_;  // of the plan's calls that have come

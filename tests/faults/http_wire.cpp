@@ -14,11 +14,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\n";
+constexpr std::string_view kChunked = "Transfer-Encoding: chunked\r\n";
 constexpr std::string_view kEvents = "Content-Type: text/event-stream\r\n";
 
 std::string with_length(std::string_view head, std::string_view body) {
   return std::string(head) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
          std::string(body);
+}
+
+std::string redirection(std::string_view status, std::string_view to) {
+  return with_length(
+      "HTTP/1.1 " + std::string(status) + " Elsewhere\r\nLocation: " + std::string(to) + "\r\n",
+      {});
 }
 
 std::string hex(std::size_t number) {
@@ -65,14 +72,9 @@ void FaultServer::take_request(std::size_t connection, const HttpRequest& reques
 }
 
 void FaultServer::reply_shortly(std::size_t connection, std::string_view head,
-                                std::string_view body) {
-  send(connection, with_length("HTTP/1.1 " + std::string(head) + "\r\n", body));
-}
-
-void FaultServer::redirect(std::size_t connection, std::string_view status, std::string_view to) {
-  send(connection, with_length("HTTP/1.1 " + std::string(status) +
-                                   " Elsewhere\r\nLocation: " + std::string(to) + "\r\n",
-                               {}));
+                                std::string_view body, Kind manner) {
+  deliver(connection, with_length("HTTP/1.1 " + std::string(head) + "\r\n", body), manner,
+          Place::refusal);
 }
 
 std::string FaultServer::session_field(const json::object& request) {
@@ -98,8 +100,10 @@ void FaultServer::post(std::size_t connection, const HttpRequest& request, std::
   }
   if (fault.kind == Kind::redirect_loop) {
     // With these two, a client that follows sends the same request again.
-    return redirect(connection, dice_.one_in(2) ? "307" : "308",
-                    request.target == "/mcp" ? "/elsewhere" : "/mcp");
+    return deliver(connection,
+                   redirection(dice_.one_in(2) ? "307" : "308",
+                               request.target == "/mcp" ? "/elsewhere" : "/mcp"),
+                   Kind::none, Place::refusal);
   }
   reply(connection, *message, fault, texts_for(*message, fault));
 }
@@ -125,35 +129,40 @@ void FaultServer::reply(std::size_t connection, const json::object& request, con
   if (!is_json) {
     const std::size_t number = streams_.size() + 1;
     streams_[number] = {.texts = texts, .fault = &fault};
-    const std::string head = extra;
-    send(connection, std::string(kOk) + head + std::string(kEvents));
-    return reply_events(connection, is_legacy ? number : 0, 0, fault);
+    return reply_events(connection, std::string(kOk) + extra + std::string(kEvents),
+                        is_legacy ? number : 0, 0, fault);
   }
   static constexpr std::string_view kTypes[] = {"application/json",
                                                 "Application/JSON; charset=utf-8"};
   extra.append("Content-Type: ").append(dice_.pick(kTypes)).append("\r\n");
   const std::string& body = texts.back();
   const std::size_t way = fault.kind == Kind::chunk_extensions ? 1 : dice_.below(3);
-  if (way == 0) return deliver(connection, with_length(std::string(kOk) + extra, body), fault);
+  if (way == 0) return deliver(connection, with_length(std::string(kOk) + extra, body), fault.kind);
   if (way == 1) {
     std::string bytes = std::string(kOk) + extra + "Transfer-Encoding: chunked\r\n\r\n";
     for (std::size_t at = 0; at < body.size();) {
-      const std::size_t length = 1 + dice_.below(body.size() - at);
+      const std::size_t length =
+          std::max(std::size_t{1}, draw_place(std::string_view(body).substr(at)));
       bytes.append(dice_.one_in(2) ? "00" : "").append(hex(length));
       if (fault.kind == Kind::chunk_extensions) bytes.append(R"(;a;b="c;\"d";e=f)");
       bytes.append("\r\n").append(body, at, length).append("\r\n");
       at += length;
     }
     return deliver(connection,
-                   bytes + "0\r\n" + (dice_.one_in(3) ? "X-Trailer: 1\r\n\r\n" : "\r\n"), fault);
+                   bytes + "0\r\n" + (dice_.one_in(3) ? "X-Trailer: 1\r\n\r\n" : "\r\n"),
+                   fault.kind);
   }
-  deliver(connection, std::string(kOk) + extra + "Connection: close\r\n\r\n" + body, fault);
+  deliver(connection, std::string(kOk) + extra + "Connection: close\r\n\r\n" + body, fault.kind);
   end(connection, Step::Kind::end);
 }
 
-/// Sends a stream's events from `from` on; `stream` 0: without ids. The status line is sent.
-void FaultServer::reply_events(std::size_t connection, std::size_t stream, std::size_t from,
-                               const Fault& fault) {
+/// Sends a stream's events from `from` on; `stream` 0: without ids. The head lacks how long it is.
+void FaultServer::reply_events(std::size_t connection, const std::string& head, std::size_t stream,
+                               std::size_t from, const Fault& fault) {
+  const auto deliver_with = [&](std::string_view fields, std::string_view rest) {
+    const std::string whole = head + std::string(fields) + "\r\n";
+    deliver(connection, whole + std::string(rest), fault.kind, Place::answer, whole.size());
+  };
   const auto id = [stream](std::size_t index) {
     return stream == 0 ? std::string() : std::to_string(stream) + "-" + std::to_string(index);
   };
@@ -188,29 +197,26 @@ void FaultServer::reply_events(std::size_t connection, std::size_t stream, std::
   }
   for (std::size_t i = from; i < until; ++i) {
     body.append(event(id(i + 1), texts[i]));
-    if (dice_.one_in(4)) body.append(": a comment\n\n");
+    if (dice_.one_in(4)) body.append(": a comment ñ語😀\n\n");
   }
   if (fault.kind == Kind::no_end_of_stream) {
-    send(connection, "\r\n");
     unended_.insert(connection);
-    deliver(connection, body, fault);
+    deliver_with({}, body);
     for (int i = 0; i < 1000; ++i) send(connection, ": still here\n\n", 10s);
     return;
   }
   if (dice_.one_in(3) && !breaks_off(fault.kind)) {
-    return deliver(connection, with_length({}, body), fault);
+    return deliver_with("Content-Length: " + std::to_string(body.size()) + "\r\n", body);
   }
   if (dice_.one_in(2)) {
-    deliver(connection, "Connection: close\r\n\r\n" + body, fault);
+    deliver_with("Connection: close\r\n", body);
   } else if (body.empty()) {
-    deliver(connection, "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", fault);
+    deliver_with(kChunked, "0\r\n\r\n");
   } else {
     // What breaks off may lack its last chunk.
     const bool is_whole = !breaks_off(fault.kind) || dice_.one_in(2);
-    deliver(connection,
-            "Transfer-Encoding: chunked\r\n\r\n" + hex(body.size()) + "\r\n" + body + "\r\n" +
-                (is_whole ? "0\r\n\r\n" : ""),
-            fault);
+    deliver_with(kChunked,
+                 hex(body.size()) + "\r\n" + body + "\r\n" + (is_whole ? "0\r\n\r\n" : ""));
     if (is_whole) return;
   }
   end(connection, breaks_off(fault.kind) && dice_.one_in(3) ? Step::Kind::reset : Step::Kind::end);
@@ -218,24 +224,7 @@ void FaultServer::reply_events(std::size_t connection, std::size_t stream, std::
 
 void FaultServer::get(std::size_t connection, const HttpRequest& request) {
   const std::string_view last = request.header(KnownHeader::last_event_id);
-  if (last.empty() || last == "s") {
-    // The stream of messages that belong to no request.
-    static constexpr Kind kRefusals[] = {Kind::status, Kind::redirect,     Kind::html,
-                                         Kind::gzip,   Kind::empty_events, Kind::garbage,
-                                         Kind::empty,  Kind::cut_reset,    Kind::accepted};
-    if (dice_.one_in(3)) {
-      if (reply_wrongly(connection, {}, fault_of(dice_.pick(kRefusals)))) return;
-      return end(connection, Step::Kind::reset);
-    }
-    standalone_ = connection;
-    send(connection, std::string(kOk) + std::string(kEvents) + "\r\n");
-    // One that ends again and again is asked for again and again, but not at once.
-    if (dice_.one_in(4)) {
-      send(connection, "retry: 1000\n\nid: s\ndata:\n\n");
-      end(connection, dice_.one_in(2) ? Step::Kind::end : Step::Kind::reset, 10ms);
-    }
-    return;
-  }
+  if (last.empty() || last == "s") return listen(connection);
   const auto found = find_event(last);
   if (!found) {
     complain("a stream is resumed from an event that never was: " + std::string(last));
@@ -249,11 +238,33 @@ void FaultServer::get(std::size_t connection, const HttpRequest& request) {
                                                      "503 Busy", "307 Elsewhere"};
     return reply_shortly(connection, dice_.pick(kRefusals));
   }
-  const bool goes_on = (fault.kind == Kind::resume_endless) ||
-                       (fault.kind == Kind::retry_zero && ++stream.resumed < 3);
-  send(connection, std::string(kOk) + std::string(kEvents));
-  reply_events(connection, number, fault.kind == Kind::resume_duplicates ? 0 : index,
+  const bool is_spoilt = fault.kind == Kind::retry_zero || is_cut(fault.kind);
+  const bool goes_on = fault.kind == Kind::resume_endless || (is_spoilt && ++stream.resumed < 3);
+  reply_events(connection, std::string(kOk) + std::string(kEvents), number,
+               fault.kind == Kind::resume_duplicates ? 0 : index,
                goes_on ? fault : fault_of(Kind::none));
+}
+
+/// The stream of messages that belong to no request.
+void FaultServer::listen(std::size_t connection) {
+  static constexpr Kind kRefusals[] = {Kind::status, Kind::redirect,     Kind::html,
+                                       Kind::gzip,   Kind::empty_events, Kind::garbage,
+                                       Kind::empty,  Kind::accepted};
+  Kind manner = manner_of(plan_.connecting->kind, Place::listening);
+  const bool is_planned = manner != Kind::none;
+  if (!is_planned && dice_.one_in(4)) manner = dice_.pick(kManners);
+  if (!is_planned && dice_.one_in(3)) {
+    if (dice_.one_in(8)) return end(connection, Step::Kind::reset);
+    return deliver(connection, wrong_reply(dice_.pick(kRefusals), {}), manner, Place::listening);
+  }
+  standalone_ = connection;
+  // One that ends again and again is asked for again and again, but not at once.
+  const std::string events = "retry: 1000\n\n" + event("s", log_message(kListener));
+  deliver(connection, std::string(kOk) + std::string(kEvents) + "\r\n" + events, manner,
+          Place::listening);
+  if (manner == Kind::none && dice_.one_in(4)) {
+    end(connection, dice_.one_in(2) ? Step::Kind::end : Step::Kind::reset, 10ms);
+  }
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> FaultServer::find_event(std::string_view id) {
@@ -292,6 +303,16 @@ std::string FaultServer::event(std::string_view id, std::string_view text) {
 
 /// Faults whose reply holds no message. Returns whether `fault` is one.
 bool FaultServer::reply_wrongly(std::size_t connection, const Texts& texts, const Fault& fault) {
+  const Kind manner = manner_of(fault.kind, Place::refusal);
+  const std::string bytes =
+      wrong_reply(manner == Kind::none ? fault.kind : plan_.refusal->kind, texts);
+  if (bytes.empty()) return false;
+  deliver(connection, bytes, manner, Place::refusal);
+  return true;
+}
+
+/// A reply that holds no message, or empty if that is not what `kind` is.
+std::string FaultServer::wrong_reply(Kind kind, const Texts& texts) {
   static constexpr std::string_view kStatuses[] = {
       "400 Bad Request", "401 Unauthorized",      "403 Forbidden", "405 Method Not Allowed",
       "406 No",          "429 Too Many Requests", "500 Broken",    "502 Bad Gateway",
@@ -299,65 +320,51 @@ bool FaultServer::reply_wrongly(std::size_t connection, const Texts& texts, cons
   static constexpr std::string_view kRedirects[] = {"301", "302", "303", "307", "308"};
   const std::string head(kOk);
   const std::string json = head + "Content-Type: application/json\r\n";
-  switch (fault.kind) {
+  const std::string no = "<b>" + std::string(kCharacters) + "</b>";
+  switch (kind) {
     case Kind::status:
-      reply_shortly(connection, dice_.pick(kStatuses), dice_.one_in(2) ? "" : "<b>No</b>");
-      return true;
+      return with_length("HTTP/1.1 " + std::string(dice_.pick(kStatuses)) + "\r\n",
+                         dice_.one_in(2) ? "" : no);
     case Kind::unavailable:
-      reply_shortly(connection, "503 Busy\r\nRetry-After: 0");
-      return true;
+      return with_length("HTTP/1.1 503 Busy\r\nRetry-After: 0\r\n", {});
     case Kind::redirect:
-      redirect(connection, dice_.pick(kRedirects), "/elsewhere");
-      return true;
+      return redirection(dice_.pick(kRedirects), "/elsewhere");
     case Kind::html:
-      deliver(connection, with_length(head + "Content-Type: text/html\r\n", "<html>Log in</html>"),
-              fault);
-      return true;
+      return with_length(head + "Content-Type: text/html\r\n", "<html>Log in" + no + "</html>");
     case Kind::gzip:
-      deliver(connection,
-              with_length(json + "Content-Encoding: gzip\r\n", "\x1f\x8b\x08\x01\x02\x03"), fault);
-      return true;
+      return with_length(json + "Content-Encoding: gzip\r\n", "\x1f\x8b\x08\x01\x02\x03");
     case Kind::empty:
-      send(connection, with_length(json, {}));
-      return true;
+      return with_length(json, {});
     case Kind::accepted:
-      reply_shortly(connection, "202 Accepted");
-      return true;
+      return with_length("HTTP/1.1 202 Accepted\r\n", {});
     case Kind::empty_events:
-      send(connection, with_length(head + std::string(kEvents), dice_.one_in(2) ? "" : ": \n\n"));
-      return true;
+      return with_length(head + std::string(kEvents), dice_.one_in(2) ? "" : ": ñ語😀\n\n");
     case Kind::bad_chunk: {
       static constexpr std::string_view kBad[] = {"xyz\r\n", "-1\r\n{}", "ffffffffffffffffff\r\n{}",
                                                   "2\r\n{}{}\r\n"};
-      deliver(connection,
-              json + "Transfer-Encoding: chunked\r\n\r\n" + std::string(dice_.pick(kBad)) +
-                  std::string(64, ' '),
-              fault);
-      return true;
+      return json + "Transfer-Encoding: chunked\r\n\r\n" + std::string(dice_.pick(kBad)) +
+             std::string(64, ' ');
     }
     case Kind::huge_header:
-      deliver(connection, with_length(json + "X: " + std::string(65 << 10, 'x') + "\r\n", "{}"),
-              fault);
-      return true;
+      return with_length(json + "X: " + std::string(65 << 10, 'x') + "\r\n", "{}");
     case Kind::many_headers: {
       std::string many;
       for (int i = 0; i < 9000; ++i) many.append("X-Y: z\r\n");
-      deliver(connection, with_length(json + many, "{}"), fault);
-      return true;
+      return with_length(json + many, "{}");
     }
-    case Kind::interim_storm:
-      for (int i = 0; i < 100; ++i) send(connection, "HTTP/1.1 103 Early Hints\r\n\r\n");
-      send(connection, with_length(json, texts.empty() ? std::string() : texts.back()));
-      return true;
+    case Kind::interim_storm: {
+      std::string storm;
+      for (int i = 0; i < 100; ++i) storm.append("HTTP/1.1 103 Early Hints\r\n\r\n");
+      return storm + with_length(json, texts.empty() ? std::string() : texts.back());
+    }
     case Kind::garbage: {
       static constexpr std::string_view kGarbage[] = {
           "HTTP/2 200 OK\r\n\r\n", "SSH-2.0-OpenSSH_9\r\n", "220 mail ESMTP\r\n\r\n",
           "HTTP/1.1 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"};
-      deliver(connection, std::string(dice_.pick(kGarbage)) + std::string(64, '\n'), fault);
-      return true;
+      return std::string(dice_.pick(kGarbage)) + std::string(64, '\n');
     }
     default:
-      return false;
+      return {};
   }
 }
 

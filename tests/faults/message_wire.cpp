@@ -1,5 +1,6 @@
 // Transports that carry messages both ways: lines, WebSocket, HTTP with SSE.
 
+#include <algorithm>
 #include <chrono>
 
 #include "fault_server.hpp"
@@ -30,7 +31,7 @@ void FaultServer::say(std::size_t connection, const Texts& texts, const Fault& f
   for (std::size_t i = 0; i < texts.size(); ++i) {
     bytes.append(frame(texts[i], fault, i + 1 == texts.size()));
   }
-  deliver(connection, bytes, fault);
+  deliver(connection, bytes, fault.kind);
 }
 
 std::string FaultServer::frame(const std::string& text, const Fault& fault, bool is_answer) {
@@ -54,7 +55,7 @@ std::string FaultServer::frame(const std::string& text, const Fault& fault, bool
   } else if (is(Kind::lone_continuation)) {
     append_websocket_frame(out, WebSocketOpcode::continuation, text);
   } else if (is(Kind::fragments) && text.size() > 2) {
-    const std::size_t middle = 1 + dice_.below(text.size() - 1);
+    const std::size_t middle = std::clamp(draw_place(text), std::size_t{1}, text.size() - 1);
     const std::size_t start = out.size();
     append_websocket_frame(out, WebSocketOpcode::text, text.substr(0, middle));
     out[start] = static_cast<char>(out[start] & 0x7f);  // not final
@@ -71,10 +72,12 @@ std::string FaultServer::frame(const std::string& text, const Fault& fault, bool
 
 void FaultServer::shake_hands(std::size_t connection, const HttpRequest& request) {
   const Fault& fault = *plan_.connecting;
-  if (fault.kind == Kind::status) {
+  const Kind refusal = manner_of(fault.kind, Place::refusal);
+  if (fault.kind == Kind::status || refusal != Kind::none) {
     static constexpr std::string_view kRefusals[] = {"200 OK", "307 Elsewhere", "404 Not Found",
                                                      "426 Upgrade Required", "503 Busy"};
-    return reply_shortly(connection, dice_.pick(kRefusals));
+    return reply_shortly(connection, dice_.pick(kRefusals), dice_.one_in(2) ? "" : kCharacters,
+                         refusal);
   }
   std::string accept = websocket_accept_key(request.header(KnownHeader::sec_websocket_key));
   if (fault.kind == Kind::bad_accept) accept.front() = accept.front() == 'A' ? 'B' : 'A';
@@ -86,7 +89,7 @@ void FaultServer::shake_hands(std::size_t connection, const HttpRequest& request
     head.append("Sec-WebSocket-Extensions: permessage-deflate\r\n");
   }
   connections_.at(connection).socket = std::make_unique<Socket>(*this, connection);
-  deliver(connection, head.append("\r\n"), fault_of(Kind::none));
+  deliver(connection, head.append("\r\n"), manner_of(fault.kind, Place::opening), Place::opening);
 }
 
 void FaultServer::open_events(std::size_t connection) {
@@ -108,15 +111,17 @@ void FaultServer::open_events(std::size_t connection) {
     text.append(endpoint("/messages"));
     if (fault.kind == Kind::two_endpoints) text.append(endpoint("/elsewhere"));
   }
-  deliver(connection, text, fault_of(Kind::none));
+  deliver(connection, text, manner_of(fault.kind, Place::opening), Place::opening);
 }
 
 void FaultServer::take_post(std::size_t connection, std::string_view body) {
   const std::optional<json::object> request = read(body);
   if (!request) return reply_shortly(connection, "202 Accepted");
   const Fault& fault = fault_for(*request);
-  if (fault.kind == Kind::post_status) {
-    return reply_shortly(connection, dice_.one_in(2) ? "400 Bad Request" : "503 Busy");
+  const Kind refusal = manner_of(fault.kind, Place::refusal);
+  if (fault.kind == Kind::post_status || refusal != Kind::none) {
+    return reply_shortly(connection, dice_.one_in(2) ? "400 Bad Request" : "503 Busy",
+                         dice_.one_in(2) ? "" : kCharacters, refusal);
   }
   if (fault.kind == Kind::post_reset) return end(connection, Step::Kind::reset);
   if (fault.kind != Kind::post_silent) reply_shortly(connection, "202 Accepted");

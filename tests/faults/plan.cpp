@@ -15,10 +15,26 @@ bool fits(const Fault& fault, const Plan& plan, bool is_connecting) {
          (is_connecting ? fault.connecting : fault.calling);
 }
 
+bool is_about_bytes(Kind kind) {
+  return std::ranges::count(kManners, kind) > 0 ||
+         std::ranges::any_of(kPlaces,
+                             [kind](Place place) { return manner_of(kind, place) != Kind::none; });
+}
+
+/// A refusal for `fault` to spoil, or none if it spoils none.
+const Fault* draw_refusal(Dice& dice, const Plan& plan, const Fault& fault, bool is_connecting) {
+  if (manner_of(fault.kind, Place::refusal) == Kind::none) return &fault_of(Kind::none);
+  return dice.pick(refusals_for(plan, is_connecting));
+}
+
 const Fault* draw_fault(Dice& dice, const Plan& plan, bool is_connecting) {
   std::vector<const Fault*> fitting;
   for (const Fault& fault : all_faults()) {
     if (fits(fault, plan, is_connecting)) fitting.push_back(&fault);
+  }
+  // Bytes can go wrong at more places than messages, so these faults are drawn more often.
+  if (dice.one_in(is_connecting ? 2 : 3)) {
+    std::erase_if(fitting, [](const Fault* fault) { return !is_about_bytes(fault->kind); });
   }
   return dice.pick(fitting);
 }
@@ -32,6 +48,7 @@ Plan draw(std::uint64_t seed, const Fault* fault, std::optional<Transport> trans
             .revision = nullptr,
             .is_pinned = true,
             .connecting = none,
+            .refusal = none,
             .calls = {}};
   std::vector<const Revision*> fitting;
   for (const Revision& revision : revisions()) {
@@ -44,6 +61,7 @@ Plan draw(std::uint64_t seed, const Fault* fault, std::optional<Transport> trans
   plan.revision = dice.pick(fitting);
   if (is_connecting) {
     plan.connecting = fault != nullptr ? fault : draw_fault(dice, plan, true);
+    plan.refusal = draw_refusal(dice, plan, *plan.connecting, true);
   } else {
     plan.is_pinned = !dice.one_in(4);
   }
@@ -56,7 +74,11 @@ Plan draw(std::uint64_t seed, const Fault* fault, std::optional<Transport> trans
         fault == nullptr && !is_connecting && plan.transport == Transport::http && dice.one_in(2);
     const bool is_faulty = i == 0 ? !is_connecting : is_other;
     call.fault = none;
-    if (is_faulty) call.fault = fault != nullptr ? fault : draw_fault(dice, plan, false);
+    if (is_faulty) {
+      call.fault = fault != nullptr ? fault : draw_fault(dice, plan, false);
+      const Fault* const refusal = draw_refusal(dice, plan, *call.fault, false);
+      if (refusal != none) plan.refusal = refusal;
+    }
     call.begins = dice.one_in(2) ? 0ms : std::chrono::milliseconds(dice.below(200));
     if (fault == nullptr && dice.one_in(6)) {
       call.cancelled = std::chrono::milliseconds(dice.below(100));
@@ -90,10 +112,20 @@ std::string Plan::describe() const {
     if (call.timeout) text.append(", in 30 s");
     if (call.progress > 0) text.append(", progress ").append(std::to_string(call.progress));
   }
+  if (refusal->kind != Kind::none) text.append("; refusal: ").append(refusal->name);
+  if (cut_at) text.append("; cut at ").append(std::to_string(*cut_at));
   if (reaction == Reaction::cancels) text.append("; an answer makes the client cancel the others");
   if (reaction == Reaction::leaves) text.append("; an answer makes the client leave");
   if (leaves) text.append("; the client leaves after ").append(milliseconds(*leaves)).append(" ms");
   return text;
+}
+
+std::vector<const Fault*> refusals_for(const Plan& plan, bool is_connecting) {
+  std::vector<const Fault*> fitting;
+  for (const Fault& each : all_faults()) {
+    if (is_refusal(each.kind) && fits(each, plan, is_connecting)) fitting.push_back(&each);
+  }
+  return fitting;
 }
 
 Plan draw_plan(std::uint64_t seed) {

@@ -36,14 +36,20 @@ struct Plan {
   const Revision* revision;  // of the server
   bool is_pinned;            // the client knows it
   const Fault* connecting;   // of the request that connects
+  /// What the faults of Place::refusal drip and cut.
+  const Fault* refusal;
   std::vector<PlannedCall> calls;
   Reaction reaction = Reaction::none;
   std::optional<Duration> leaves = {};  // when the session is destroyed, after connecting
   std::size_t max_message = std::size_t{64} << 10U;  // that the client takes, in bytes
+  /// After how many bytes what is cut is cut, if it is so long. Otherwise, the seed decides.
+  std::optional<std::size_t> cut_at = {};
 
   [[nodiscard]] std::string describe() const;
 };
 
+/// What a request of the plan can be refused with.
+std::vector<const Fault*> refusals_for(const Plan& plan, bool is_connecting);
 Plan draw_plan(std::uint64_t seed);
 /// The same, with this fault, over this transport, in this request.
 Plan draw_plan(std::uint64_t seed, const Fault& fault, Transport transport, bool is_connecting);

@@ -17,6 +17,7 @@
 #include "client/link/websocket_link.hpp"
 #include "client/session/client_session.hpp"
 #include "core/clock.hpp"
+#include "json/members.hpp"
 #include "world.hpp"
 
 namespace sluice::faults {
@@ -91,7 +92,9 @@ class Play {
     for (const Outcome& each : outcomes_) {
       course.append("; ").append(std::to_string(each.progress)).append(" ").append(each.text);
     }
-    return {.complaints = std::move(complaints_), .course = std::move(course)};
+    return {.complaints = std::move(complaints_),
+            .coverage = world_.server().coverage(),
+            .course = std::move(course)};
   }
 
  private:
@@ -106,6 +109,11 @@ class Play {
         {"sampling", json::object()}, {"elicitation", json::object()}, {"roots", json::object()}};
     if (plan_.is_pinned) options.revision = plan_.revision->name;
     options.on_question = [](ServerQuestion question) { question.answer(json::object()); };
+    options.on_notification = [this](std::string_view method, const json::object& params) {
+      if (method != "notifications/message") return;
+      if (text_at(params, "data") != kNews) complain("a log message is spoilt");
+      if (text_at(params, "logger") == kListener) has_news_ = true;
+    };
     options.on_lost = [this](const Error&) {
       if (is_lost_) complain("the link is lost twice");
       is_lost_ = true;
@@ -148,6 +156,9 @@ class Play {
     run([] { return false; }, "after the calls", 20s);
     for (std::size_t i = 0; i < outcomes_.size(); ++i) judge(i);
     if (session_ == nullptr) return;
+    if (plan_.connecting->kind == Kind::listening_drip && !has_news_) {
+      complain("a message that belongs to no request is lost");
+    }
     if (session_->unanswered() != 0) complain("requests are left");
     if (world_.server().unended() != 0) complain("a reply is read although it is answered");
   }
@@ -178,11 +189,12 @@ class Play {
       if (outcomes_[call].is_cancelled) complain(std::string(what) + " of a cancelled call");
       if (outcomes_[call].answers > 0) complain(std::string(what) + " after the answer");
     };
-    return session_->begin("tools/call", {{"name", "tool"}, {"arguments", {{"call", call}}}},
+    return session_->begin("tools/call", {{"name", kTool}, {"arguments", {{"call", call}}}},
                            options,
                            {.on_progress =
-                                [this, call, hear](const json::object&) {
+                                [this, call, hear](const json::object& params) {
                                   hear("progress");
+                                  check_progress(params);
                                   ++outcomes_[call].progress;
                                 },
                             .on_answer =
@@ -194,6 +206,14 @@ class Play {
                                   outcome.text = answer ? to_json(*answer) : answer.error().message;
                                   react();
                                 }});
+  }
+
+  void check_progress(const json::object& params) {
+    const json::value* const step = params.if_contains("progress");
+    if (step == nullptr || !step->is_int64() ||
+        text_at(params, "message") != progress_text(step->get_int64())) {
+      complain("progress is spoilt: " + to_json(params));
+    }
   }
 
   /// Faults of other requests that a request may suffer from.
@@ -243,10 +263,14 @@ class Play {
   }
 
   void judge(const std::string& what, const Fault& fault, bool is_error, std::string_view text) {
-    const auto named_by = [text](const Fault& each) {
+    const auto has_text_of = [text](const Fault& each) {
       return std::ranges::any_of(each.texts, [text](std::string_view part) {
         return text.find(part) != std::string_view::npos;
       });
+    };
+    const auto named_by = [&](const Fault& each) {
+      const bool is_refused = manner_of(each.kind, Place::refusal) != Kind::none;
+      return has_text_of(each) || (is_refused && has_text_of(*plan_.refusal));
     };
     if (!is_error) {
       if (fault.effect == Effect::failed) complain(what + " succeeds");
@@ -296,6 +320,7 @@ class Play {
   std::deque<Outcome> outcomes_;
   std::map<std::size_t, ClientSession::Number> numbers_;
   bool is_lost_ = false;
+  bool has_news_ = false;  // from the stream that belongs to no request
   bool has_left_ = false;
   std::vector<std::string> complaints_;
 };
