@@ -1,13 +1,13 @@
 // What an agent adds to the calls of its tools: scripts/bench runs this program.
 //
-//   sluice_bench_agent agent URL RUNS CALLS SECONDS
+//   sluice_bench_agent agent URL RUNS CALLS INTERVAL_US SECONDS
 //     RUNS at once, each with CALLS of a tool that streams
-//   sluice_bench_agent client URL RUNS CALLS SECONDS
+//   sluice_bench_agent client URL RUNS CALLS INTERVAL_US SECONDS
 //     the same calls without an agent
 //
-// A server takes 1,024 calls on a connection, so each hundred runs have one. Each tool writes two
-// chunks a second, which say when they were made. It prints a line of JSON: how old the chunks were
-// when the program had them.
+// A server takes 1,024 calls on a connection, so each hundred runs have one. Each tool writes a
+// chunk every INTERVAL_US, which says when it was made; 0: as fast as they are taken. It prints a
+// line of JSON: how old the chunks were when the program had them.
 
 #include <algorithm>
 #include <chrono>
@@ -34,7 +34,7 @@ namespace {
 namespace json = sluice::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kIntervalUs = 500'000;
+constexpr std::int64_t kCount = 100'000'000;  // more chunks than are taken
 constexpr std::size_t kRunsOfConnection = 100;
 
 double cpu_us() {
@@ -117,38 +117,50 @@ class Ages {
   std::vector<double> ages_;
 };
 
-json::object arguments() {
-  return {{"count", 1'000'000}, {"interval_us", kIntervalUs}};
-}
+struct Load {
+  std::string url;
+  std::size_t runs = 0;
+  std::size_t calls = 0;  // of each run
+  std::int64_t interval_us = 0;
+  double seconds = 0;
+
+  [[nodiscard]] json::object arguments() const {
+    return {{"count", kCount}, {"interval_us", interval_us}};
+  }
+};
 
 sluice::Client connect(const std::string& url) {
   return sluice::connect(url, {.max_requests = 100'000});
 }
 
-void run_agents(const std::string& url, std::size_t count, std::size_t calls, double seconds) {
+void run_agents(const Load& load) {
   const sluice::Model model = sluice::custom_model(
-      "bench", [calls](const sluice::ModelRequest&, sluice::ModelAnswer& answer) {
-        for (std::size_t i = 0; i < calls; ++i) answer.call("stream_numbers", arguments());
+      "bench", [load](const sluice::ModelRequest&, sluice::ModelAnswer& answer) {
+        for (std::size_t i = 0; i < load.calls; ++i) {
+          answer.call("stream_numbers", load.arguments());
+        }
       });
   Ready ready;
   std::vector<sluice::Run> runs;
-  runs.reserve(count);
+  runs.reserve(load.runs);
   std::optional<sluice::Agent> agent;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < load.runs; ++i) {
     if (i % kRunsOfConnection == 0) {
-      agent.emplace(model,
-                    sluice::AgentOptions{.servers = {{.label = "bench", .client = connect(url)}},
-                                         .max_running = calls,
-                                         .max_running_of_server = calls,
-                                         .allows_duplicates = true});
+      agent.emplace(
+          model, sluice::AgentOptions{.servers = {{.label = "bench", .client = connect(load.url)}},
+                                      .max_running = load.calls,
+                                      .max_running_of_server = load.calls,
+                                      .allows_duplicates = true});
     }
     runs.push_back(agent->run("Go"));
     ready.push(i);
   }
-  Ages ages(seconds);
+  Ages ages(load.seconds);
   for (bool goes_on = true; goes_on;) {
     const std::size_t index = ready.pop();
-    while (auto event = runs[index].poll()) {
+    while (goes_on) {
+      const auto event = runs[index].poll();
+      if (!event) break;
       if (event->type == sluice::AgentEventType::run_done) throw std::runtime_error("it is over");
       if (event->type == sluice::AgentEventType::tool_output_delta) goes_on = ages.add(event->text);
     }
@@ -160,12 +172,13 @@ void run_agents(const std::string& url, std::size_t count, std::size_t calls, do
   std::_Exit(0);
 }
 
-void run_calls(const std::string& url, std::size_t runs, std::size_t of_run, double seconds) {
+void run_calls(const Load& load) {
+  const std::size_t count = load.runs * load.calls;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::string> texts;
   std::vector<sluice::PendingCall<sluice::ToolReply>> calls;
-  calls.reserve(runs * of_run);
+  calls.reserve(count);
   std::function<void(std::size_t)> read = [&](std::size_t index) {
     calls[index].on_next([&, index](std::optional<sluice::CallEvent> event) {
       if (!event) return;
@@ -178,12 +191,12 @@ void run_calls(const std::string& url, std::size_t runs, std::size_t of_run, dou
     });
   };
   std::optional<sluice::Client> client;
-  for (std::size_t i = 0; i < runs * of_run; ++i) {
-    if (i % (kRunsOfConnection * of_run) == 0) client.emplace(connect(url));
-    calls.push_back(client->call("stream_numbers", arguments(), {.idle_timeout = {}}));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % (kRunsOfConnection * load.calls) == 0) client.emplace(connect(load.url));
+    calls.push_back(client->call("stream_numbers", load.arguments(), {.idle_timeout = {}}));
     read(i);
   }
-  Ages ages(seconds);
+  Ages ages(load.seconds);
   for (bool goes_on = true; goes_on;) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return !texts.empty(); });
@@ -200,18 +213,20 @@ void run_calls(const std::string& url, std::size_t runs, std::size_t of_run, dou
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 6) {
-    std::cerr << "usage: sluice_bench_agent agent|client URL RUNS CALLS SECONDS\n";
+  if (count != 7) {
+    std::cerr << "usage: sluice_bench_agent agent|client URL RUNS CALLS INTERVAL_US SECONDS\n";
     return 2;
   }
   try {
-    const std::size_t runs = std::stoul(words[3]);
-    const std::size_t calls = std::stoul(words[4]);
-    const double seconds = std::stod(words[5]);
+    const Load load{.url = words[2],
+                    .runs = std::stoul(words[3]),
+                    .calls = std::stoul(words[4]),
+                    .interval_us = std::stoll(words[5]),
+                    .seconds = std::stod(words[6])};
     if (std::string_view(words[1]) == "agent") {
-      run_agents(words[2], runs, calls, seconds);
+      run_agents(load);
     } else {
-      run_calls(words[2], runs, calls, seconds);
+      run_calls(load);
     }
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";

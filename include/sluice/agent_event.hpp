@@ -86,7 +86,8 @@ inline constexpr std::array<AgentEventKind, 28> kAgentEvents = {{
     {AgentEventType::response_completed, "response.completed", "response",
      "The model has ended its answer."},
     {AgentEventType::response_incomplete, "response.incomplete", "response",
-     "The answer was broken off: by its length, or by whoever runs the agent."},
+     "The answer was broken off: by its length, which `incomplete_details` says, or by whoever "
+     "runs the agent, and its `status` is `cancelled`."},
     {AgentEventType::response_failed, "response.failed", "response",
      "The model could not answer. `response.error` says why."},
     {AgentEventType::tool_output_started, "sluice:tool.output.started", "call_id, tool, arguments",

@@ -1,14 +1,36 @@
 #include "agent/events/response_writer.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "json/members.hpp"
 
 namespace sluice {
+namespace {
+
+json::object usage_object(const Usage& usage) {
+  return {
+      {"input_tokens", usage.prompt_tokens},
+      {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}, {"cache_write_tokens", 0}}},
+      {"output_tokens", usage.completion_tokens},
+      {"output_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}},
+      {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+}
+
+std::int64_t unix_seconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+}
+
+}  // namespace
 
 ResponseWriter::ResponseWriter(RunEvents& events, std::string id, std::string_view model,
                                std::uint32_t turn)
-    : events_(&events), id_(std::move(id)), model_(model), turn_(turn) {
+    : events_(&events),
+      id_(std::move(id)),
+      model_(model),
+      turn_(turn),
+      created_at_(unix_seconds()) {
   write(AgentEventType::response_created, {}, {{"response", response("in_progress")}});
   write(AgentEventType::response_in_progress, {}, {{"response", response("in_progress")}});
 }
@@ -30,10 +52,25 @@ bool ResponseWriter::write(AgentEventType type, std::string text, json::object d
 }
 
 json::object ResponseWriter::response(std::string_view status) const {
-  return {{"id", id_},         {"object", "response"},
-          {"status", status},  {"model", model_},
-          {"output", output_}, {"error", nullptr},
-          {"usage", nullptr},  {"incomplete_details", nullptr}};
+  return {{"id", id_},
+          {"object", "response"},
+          {"created_at", created_at_},
+          {"status", status},
+          {"model", model_},
+          {"output", output_},
+          {"output_text", output_text_},
+          {"error", nullptr},
+          {"incomplete_details", nullptr},
+          {"usage", usage_object({})},
+          // What repeats a request is left empty, because the request is the run's own.
+          {"instructions", nullptr},
+          {"tools", json::array()},
+          {"tool_choice", "auto"},
+          {"parallel_tool_calls", true},
+          {"temperature", nullptr},
+          {"top_p", nullptr},
+          {"metadata", json::object()},
+          {"access_programs", nullptr}};
 }
 
 json::object ResponseWriter::part() const {
@@ -160,20 +197,17 @@ void ResponseWriter::end(const Completion& completion) {
     close(is_whole ? "completed" : "incomplete");
   }
   const bool has_failed = completion.reason == Reason::error;
-  json::object done = response(is_whole ? "completed" : has_failed ? "failed" : "incomplete");
-  const Usage& usage = completion.usage;
-  done["usage"] = {{"input_tokens", usage.prompt_tokens},
-                   {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-                   {"output_tokens", usage.completion_tokens},
-                   {"output_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}},
-                   {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+  const bool is_cut = completion.reason == Reason::length;
+  json::object done = response(is_whole     ? "completed"
+                               : has_failed ? "failed"
+                               : is_cut     ? "incomplete"
+                                            : "cancelled");
+  done["usage"] = usage_object(completion.usage);
   if (has_failed) {
     done["error"] = {{"code", "server_error"},
                      {"message", completion.error ? completion.error->message : "no answer"}};
-  } else if (!is_whole) {
-    done["incomplete_details"] = {
-        {"reason", completion.reason == Reason::length ? "max_output_tokens" : "cancelled"}};
   }
+  if (is_cut) done["incomplete_details"] = {{"reason", "max_output_tokens"}};
   write(is_whole     ? AgentEventType::response_completed
         : has_failed ? AgentEventType::response_failed
                      : AgentEventType::response_incomplete,

@@ -50,6 +50,7 @@ class ResponseWriter {
   std::string id_;
   std::string model_;
   std::uint32_t turn_;
+  std::int64_t created_at_;  // in seconds since 1970
   std::int32_t index_ = -1;  // of the current item
   std::string item_id_;
   Open open_ = Open::nothing;
