@@ -327,16 +327,16 @@ bool is_cut(Kind manner) {
 
 Kind manner_of(Kind kind, Place place) {
   using enum Kind;
-  static constexpr Kind kOpenings[] = {opening_drip, opening_cut_end, opening_cut_reset,
-                                      opening_cut_silent};
-  static constexpr Kind kListenings[] = {listening_drip, listening_cut_end, listening_cut_reset,
-                                        listening_cut_silent};
-  static constexpr Kind kRefusals[] = {refusal_drip, refusal_cut_end, refusal_cut_reset,
-                                       refusal_cut_silent};
+  static constexpr Kind kOpeningKinds[] = {opening_drip, opening_cut_end, opening_cut_reset,
+                                           opening_cut_silent};
+  static constexpr Kind kListeningKinds[] = {listening_drip, listening_cut_end, listening_cut_reset,
+                                             listening_cut_silent};
+  static constexpr Kind kRefusalKinds[] = {refusal_drip, refusal_cut_end, refusal_cut_reset,
+                                           refusal_cut_silent};
   std::span<const Kind> kinds;
-  if (place == Place::opening) kinds = kOpenings;
-  if (place == Place::listening) kinds = kListenings;
-  if (place == Place::refusal) kinds = kRefusals;
+  if (place == Place::opening) kinds = kOpeningKinds;
+  if (place == Place::listening) kinds = kListeningKinds;
+  if (place == Place::refusal) kinds = kRefusalKinds;
   const auto found = std::ranges::find(kinds, kind);
   return found == kinds.end() ? none : kManners[found - kinds.begin()];
 }
