@@ -126,15 +126,23 @@ class Agent {
 
   /// The tools, as the model knows them.
   const std::vector<AgentTool>& tools() const;
+  /// Lets the model of this agent hand conversations over to `other`, by a tool. From then on the
+  /// run is the other's: its model, instructions, tools, policies, guardrails and rules of approval
+  /// count; the budgets and limits remain. Agents may hand over to each other. It is for answers
+  /// that follow, and neither agent keeps the other: once the last handle and run of `other` are
+  /// gone, the tool says so. Throws Error -32602 if the tool's name is that of another tool.
+  void add_handoff(const Agent& other, HandoffOptions options = {}) const;
+
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the
   /// trace that the run belongs to, such as Call::trace(), which its calls pass on; null: none.
   /// Throws Error -32602 if the input is empty.
   Run run(std::string input, std::string id = {}, const TraceContext* parent = nullptr) const;
 
   /// Goes on with a run that ended or broke off, also in another process, with the instructions and
-  /// tools that this agent has. An input is the user's next, and has budgets of its own. Without
-  /// one, a run that had ended ends at once as it had ended. The events begin anew, and an answer
-  /// that was being given is asked for again. Of the calls that had begun,
+  /// tools that this agent has; if it was handed over, those of the agent of that name that can be
+  /// reached by hand-offs from here. An input is the user's next, and has budgets of its own.
+  /// Without one, a run that had ended ends at once as it had ended. The events begin anew, and an
+  /// answer that was being given is asked for again. Of the calls that had begun,
   /// - tasks are taken up again by their id;
   /// - those of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.

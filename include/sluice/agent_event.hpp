@@ -40,6 +40,7 @@ enum class AgentEventType : std::uint8_t {
   input_delivered,
   approval_required,
   run_budget,
+  run_handoff,
   run_done,
 };
 
@@ -51,7 +52,7 @@ struct AgentEventKind {
 };
 
 /// The vocabulary, in the order of the enumeration; docs/events.md is made from it.
-inline constexpr std::array<AgentEventKind, 28> kAgentEvents = {{
+inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::run_started, "sluice:run.started", "agent, model",
      "The run has begun. It is the first event."},
     {AgentEventType::response_created, "response.created", "response",
@@ -115,6 +116,8 @@ inline constexpr std::array<AgentEventKind, 28> kAgentEvents = {{
      "call_id, tool, arguments, reason", "The call waits until somebody approves or rejects it."},
     {AgentEventType::run_budget, "sluice:run.budget", "budget",
      "A budget is used up. The model is asked for one last answer, without tools."},
+    {AgentEventType::run_handoff, "sluice:run.handoff", "call_id, from, to, model",
+     "The conversation is another agent's now, because the model has called for that."},
     {AgentEventType::run_done, "sluice:run.done", "status, reason, output_text, usage",
      "The run is over: `completed`, `incomplete`, `cancelled` or `failed`. It is the last event."},
 }};

@@ -18,6 +18,7 @@
 #include "sluice/client.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
+#include "sluice/model.hpp"
 #include "sluice/run_store.hpp"
 #include "sluice/spans.hpp"
 
@@ -148,6 +149,10 @@ struct AgentOptions {
   /// answer, call and reaction, and hold no texts of users, models or tools.
   std::shared_ptr<SpanExporter> spans = {};
 
+  /// Is asked in place of the agent's model for answers to what running tools have written, such as
+  /// a cheaper one. It is shown the same.
+  std::optional<Model> reaction_model = {};
+
   SamplingParams sampling = {};
   std::optional<int> max_tokens = {};  // of one answer
   /// The most bytes of one answer. A longer one is broken off, as by its length.
@@ -169,6 +174,19 @@ struct AgentOptions {
   bool cancels_on_interrupt = false;
   /// Whether the model may go on while a tool runs.
   bool detaches = true;
+};
+
+/// How one agent hands conversations over to another.
+struct HandoffOptions {
+  /// What becomes of the calls that run then.
+  enum class RunningCalls : std::uint8_t {
+    transfer,  // they go on, and the other agent is shown what they write
+    wait,      // they are waited for
+    cancel,    // they are cancelled
+  };
+  std::string tool = {};         // that the model calls; empty: transfer_to_ and the other's name
+  std::string description = {};  // of the tool; empty: that it hands over to the other
+  RunningCalls running_calls = RunningCalls::transfer;
 };
 
 /// A text for a run that is under way.

@@ -34,6 +34,9 @@ void custom() {
 void kept(const sluice::Model& model) {
 #include "agent-4.inc"
 }
+void hands_over(const sluice::Model& model) {
+#include "agent-5.inc"
+}
 }  // namespace agents
 
 namespace program {

@@ -109,6 +109,10 @@ void Run::reject(std::string_view call_id, std::string_view reason) {
 Agent::Agent(Model model, AgentOptions options)
     : state_(std::make_shared<detail::AgentState>(std::move(model), std::move(options))) {}
 
+void Agent::add_handoff(const Agent& other, HandoffOptions options) const {
+  state_->add_handoff(other.state_, std::move(options));
+}
+
 const std::vector<AgentTool>& Agent::tools() const {
   return state_->tools.tools();
 }

@@ -1,6 +1,7 @@
 #include "agent/api/agent_state.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +51,42 @@ AgentState::AgentState(Model asked, AgentOptions given)
       throw Error{kInvalid, "There is no tool " + tool + ", which has a policy"};
     }
   }
+}
+
+void AgentState::add_handoff(const std::shared_ptr<AgentState>& other, HandoffOptions handoff) {
+  const std::string& name = other->options.name;
+  std::string tool =
+      name_for_model(handoff.tool.empty() ? "transfer_to_" + name : std::move(handoff.tool));
+  std::string description = handoff.description.empty()
+                                ? "Hands the conversation over to " + name + "."
+                                : std::move(handoff.description);
+  const std::lock_guard lock(mutex_);
+  if (tools.has_name(tool) ||
+      std::ranges::find(handoffs_, tool, &RunHandoff::tool) != handoffs_.end()) {
+    throw Error{kInvalid, "There is a tool " + tool + " already", {}};
+  }
+  handoffs_.push_back({.tool = std::move(tool),
+                       .description = std::move(description),
+                       .running_calls = handoff.running_calls,
+                       .agent = name,
+                       .reach = [weak = std::weak_ptr(other)]() -> std::optional<RunAgent> {
+                         const auto agent = weak.lock();
+                         return agent == nullptr ? std::nullopt : std::optional(agent->for_run());
+                       }});
+}
+
+RunAgent AgentState::for_run() {
+  return {
+      .engine = model.engine().get(),
+      .reaction_engine = options.reaction_model ? options.reaction_model->engine().get() : nullptr,
+      .tools = &tools,
+      .options = options,
+      .handoffs =
+          [this] {
+            const std::lock_guard lock(mutex_);
+            return handoffs_;
+          },
+      .keeps = shared_from_this()};
 }
 
 }  // namespace sluice::detail

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
@@ -56,8 +58,7 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
       events_(agent_->options.events) {
   if (begin.input && begin.input->empty()) throw Error{kInvalidParams, "The input has no text", {}};
   EventLoop& loop = agent_->background->loop();
-  run_ = std::make_shared<AgentRun>(loop, *agent_->model.engine(), agent_->tools, events_,
-                                    agent_->options);
+  run_ = std::make_shared<AgentRun>(loop, events_, agent_->for_run());
   if (agent_->store != nullptr) {
     keeper_ = std::make_unique<Keeper>(loop, *agent_->store, id_, begin.version);
     run_->keep_with(*keeper_);
@@ -85,7 +86,10 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
 
 RunState::~RunState() {
   EventLoop& loop = agent_->background->loop();
-  const auto end = [this] {
+  // Agents may wait for their stores when they end, which must not hold the loop up.
+  std::vector<std::shared_ptr<const void>> agents;
+  const auto end = [this, &agents] {
+    agents = run_->agents();
     run_.reset();
     spans_.reset();
     alive_.reset();

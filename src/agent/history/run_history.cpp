@@ -85,6 +85,25 @@ RunHistory::RunHistory(RunHistoryOptions options) : options_(std::move(options))
   if (!options_.instructions.empty()) push(Kind::system, "system", options_.instructions);
 }
 
+void RunHistory::set_options(RunHistoryOptions options) {
+  options_ = std::move(options);
+  const bool had_some = !kinds_.empty() && kinds_.front() == Kind::system;
+  if (had_some) {
+    messages_.erase(messages_.begin());
+    kinds_.erase(kinds_.begin());
+  }
+  const bool has_some = !options_.instructions.empty();
+  if (has_some) {
+    messages_.insert(messages_.begin(), {.role = "system", .content = options_.instructions});
+    kinds_.insert(kinds_.begin(), Kind::system);
+  }
+  if (had_some == has_some) return;
+  for (auto& [id, call] : calls_) {
+    if (call.message == 0) continue;  // it has none
+    call.message = has_some ? call.message + 1 : call.message - 1;
+  }
+}
+
 void RunHistory::push(Kind kind, std::string role, std::string text) {
   messages_.push_back({.role = std::move(role), .content = std::move(text)});
   kinds_.push_back(kind);

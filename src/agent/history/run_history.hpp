@@ -44,6 +44,8 @@ struct RunHistoryOptions {
 class RunHistory {
  public:
   explicit RunHistory(RunHistoryOptions options);
+  /// Goes on with other instructions, for what is added from now on.
+  void set_options(RunHistoryOptions options);
 
   /// A text of the user. Call only if is_answered().
   void add_input(std::string_view text);

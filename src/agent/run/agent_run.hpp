@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "agent/events/run_events.hpp"
 #include "agent/history/run_history.hpp"
 #include "agent/run/answer.hpp"
+#include "agent/run/run_agent.hpp"
 #include "agent/run/running_call.hpp"
 #include "agent/spans/run_spans.hpp"
 #include "agent/store/state_keeper.hpp"
@@ -39,9 +41,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
                        private RunningCall::Owner,
                        private Answer::Owner {
  public:
-  /// `engine`, `tools` and `events` outlive the run.
-  AgentRun(Executor& loop, Engine& engine, ToolHost& tools, RunEvents& events,
-           AgentOptions options);
+  /// `events` outlive the run.
+  AgentRun(Executor& loop, RunEvents& events, RunAgent agent);
   ~AgentRun() override;
   AgentRun(const AgentRun&) = delete;
   AgentRun& operator=(const AgentRun&) = delete;
@@ -50,6 +51,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// none with effects is made again, and after whatever else changes it. A run whose state cannot
   /// be kept fails. Call before it begins.
   void keep_with(StateKeeper& keeper);
+  /// What belongs to the agents that it has been a run of so far.
+  [[nodiscard]] std::vector<std::shared_ptr<const void>> agents() const { return kept_; }
   /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
   /// call. Call before it begins.
   void trace_with(const RunSpans& spans) { spans_ = &spans; }
@@ -89,6 +92,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
  private:
   enum class Phase : std::uint8_t { created, running, closing, grace, over };
+  /// A hand-off that is to come.
+  struct Handover {
+    RunAgent to;
+    HandoffOptions::RunningCalls running_calls;
+    std::string call_id;
+  };
   struct Waiting {
     std::string id;
     RunInput input;
@@ -110,8 +119,15 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool on_delta(const Delta& delta) override;
   void on_complete(const Completion& completion) override;
 
+  /// Becomes a run of this agent, but for what holds for the whole run.
+  void adopt(RunAgent agent);
+  /// The agent of this name, if hand-offs lead to it from here.
+  [[nodiscard]] std::optional<RunAgent> reachable_agent(std::string_view name) const;
+  [[nodiscard]] RunHistoryOptions history_options() const;
   /// Says that the run has begun, and what tools there are.
   void begin();
+  /// Says what the model is offered.
+  void offer();
   /// Begins to keep the state as it is now, or once that is kept which is being kept.
   void keep();
   /// `marked`: the calls that were kept as begun.
@@ -151,6 +167,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
   void take_calls(std::vector<ChatToolCall> asked);
   void take_call(const ChatToolCall& asked);
+  void take_handoff(const ChatToolCall& asked, const RunHandoff& handoff);
+  /// Hands the conversation over, if that is due. Returns whether it must be waited for.
+  bool hand_over();
   void answer_call(const std::string& call_id, std::string_view text);
   [[nodiscard]] std::string status_of(std::string_view call_id) const;
   [[nodiscard]] const RunningCall* duplicate_of(std::string_view tool,
@@ -173,13 +192,18 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void write(AgentEventType type, std::string call_id, json::object data = {});
 
   Executor* loop_;
-  Engine* engine_;
-  ToolHost* tools_;
   RunEvents* events_;
+  std::vector<std::shared_ptr<const void>> kept_;  // what belongs to the agents so far
+  Engine* engine_ = nullptr;
+  Engine* reaction_engine_ = nullptr;
+  ToolHost* tools_ = nullptr;
   AgentOptions options_;
+  std::function<std::vector<RunHandoff>()> find_handoffs_;
+  std::vector<RunHandoff> handoffs_;  // that the model is offered
+  std::optional<Handover> handover_;
+  bool is_new_ = false;  // the conversation was handed over, and the model was not asked since
   RunHistory history_;
   std::string offered_;  // the tools, as JSON
-  std::string model_;
   Phase phase_ = Phase::created;
   std::unique_ptr<Answer> answer_;     // that is being given
   std::vector<std::string> reacting_;  // the calls whose output it is shown

@@ -39,6 +39,8 @@ void AgentRun::take_call(const ChatToolCall& asked) {
     const Result<void> cancelled = cancel_call(id);
     return answer_call(asked.id, cancelled ? id + " is cancelled" : cancelled.error().message);
   }
+  const auto handoff = std::ranges::find(handoffs_, asked.name, &RunHandoff::tool);
+  if (handoff != handoffs_.end()) return take_handoff(asked, *handoff);
   const auto& tools = tools_->tools();
   const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
   if (tool == tools.end()) {
@@ -54,8 +56,8 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   }
   const auto own = options_.policies.find(asked.name);
   auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), asked, *tool, *std::move(arguments),
-      own != options_.policies.end() ? own->second : options_.policy);
+      static_cast<RunningCall::Owner&>(*this), asked, *tools_, options_.name, *tool,
+      *std::move(arguments), own != options_.policies.end() ? own->second : options_.policy);
   calls_.emplace(asked.id, call);
   await_approval(*call);
 }
@@ -82,8 +84,8 @@ const RunningCall* AgentRun::duplicate_of(std::string_view tool,
                                           const json::object& arguments) const {
   if (options_.allows_duplicates) return nullptr;
   for (const auto& [id, call] : calls_) {
-    if (call->state != RunningCall::State::ended && call->asked.name == tool &&
-        call->arguments == arguments) {
+    if (call->state != RunningCall::State::ended && call->host == tools_ &&
+        call->asked.name == tool && call->arguments == arguments) {
       return call.get();
     }
   }
@@ -127,11 +129,12 @@ void AgentRun::start_waiting() {
       }));
     };
     const bool has_place =
-        call->is_marked || (!events_->is_full() &&
-                            count([](const RunningCall&) { return true; }) < options_.max_running &&
-                            count([&](const RunningCall& each) {
-                              return each.tool->server == call->tool->server;
-                            }) < options_.max_running_of_server);
+        call->is_marked ||
+        (!events_->is_full() &&
+         count([](const RunningCall&) { return true; }) < options_.max_running &&
+         count([&](const RunningCall& each) {
+           return each.host == call->host && each.tool->server == call->tool->server;
+         }) < options_.max_running_of_server);
     if (has_place && (keeper_ == nullptr || call->is_recorded)) {
       start_call(*call);
       continue;
@@ -152,7 +155,7 @@ void AgentRun::start_call(RunningCall& call) {
         {{"tool", call.asked.name}, {"arguments", call.arguments}});
   ToolRequest request{.arguments = call.arguments, .task = call.task};
   if (spans_ != nullptr) request.meta = spans_->meta_of(call.asked.id);
-  call.running = tools_->start(*call.tool, std::move(request), calls_.at(call.asked.id));
+  call.running = call.host->start(*call.tool, std::move(request), calls_.at(call.asked.id));
 }
 
 void AgentRun::on_task(RunningCall& call, std::string id) {

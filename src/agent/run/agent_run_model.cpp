@@ -39,6 +39,7 @@ std::string_view AgentRun::exhausted_budget(bool is_reaction) const {
 
 void AgentRun::ask() {
   const bool is_reaction = !std::exchange(has_news_, false);
+  is_new_ = false;
   deliver_outputs();
   if (used_up_.empty()) used_up_ = exhausted_budget(is_reaction);
   if (!used_up_.empty()) {
@@ -65,11 +66,12 @@ void AgentRun::ask() {
   request.max_tokens = options_.max_tokens;
   request.stream_calls = true;
   if (phase_ != Phase::closing) request.tools = offered_;
-  answer_ = std::make_unique<Answer>(
-      static_cast<Answer::Owner&>(*this), *loop_,
-      ResponseWriter(*events_, "resp_" + std::to_string(responses_), model_, responses_));
+  Engine& engine = is_reaction && phase_ == Phase::running ? *reaction_engine_ : *engine_;
+  answer_ = std::make_unique<Answer>(static_cast<Answer::Owner&>(*this), *loop_,
+                                     ResponseWriter(*events_, "resp_" + std::to_string(responses_),
+                                                    engine.info().model, responses_));
   answer_->is_last = phase_ == Phase::closing;
-  answer_->start(*engine_, std::move(request));
+  answer_->start(engine, std::move(request));
   arm();
 }
 

@@ -40,6 +40,8 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 // --- keeping it ---------------------------------------------------------------------------------
 
 json::object AgentRun::state() const {
+  // Of a hand-off that is to come only the new agent is left.
+  const std::string& agent = handover_ ? handover_->to.options.name : options_.name;
   json::array calls;
   for (const auto& [id, call] : calls_) {
     const std::string arguments = to_json(call->arguments);
@@ -56,6 +58,7 @@ json::object AgentRun::state() const {
                                                                      : "waiting";
     }
     if (!call->task.empty()) one["task"] = call->task;
+    if (call->agent != agent) one["agent"] = call->agent;
     calls.emplace_back(std::move(one));
   }
   json::array inputs;
@@ -69,7 +72,7 @@ json::object AgentRun::state() const {
   for (const std::string& id : ids_) ids.emplace_back(id);
   return {
       {"version", kVersion},
-      {"agent", options_.name},
+      {"agent", agent},
       {"is_over", phase_ == Phase::over},
       {"budget", used_up_},
       {"status", end_status_},
@@ -145,6 +148,9 @@ Result<void> AgentRun::restore(const json::object& state) {
   if (version == nullptr || *version != kVersion) {
     return broken_state("it has another version than " + std::to_string(kVersion));
   }
+  if (const std::string_view name = text_at(state, "agent"); name != options_.name) {
+    if (auto agent = reachable_agent(name)) adopt(*std::move(agent));
+  }
   const json::object* const history = object_at(state, "history");
   if (history == nullptr) return broken_state("it has no history");
   if (auto restored = history_.restore(*history); !restored) return restored;
@@ -200,15 +206,24 @@ Result<void> AgentRun::restore_call(const json::object& kept) {
       .id = id,
       .name = std::string(text_at(kept, "tool")),
       .arguments = std::string(kept.contains("asked") ? text_at(kept, "asked") : arguments)};
-  const auto& tools = tools_->tools();
+  std::string agent(text_at(kept, "agent"));
+  ToolHost* host = tools_;
+  if (agent.empty()) {
+    agent = options_.name;
+  } else if (auto former = reachable_agent(agent)) {
+    host = former->tools;
+    kept_.push_back(std::move(former->keeps));
+  }
+  const auto& tools = host->tools();
   const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
   const auto own = options_.policies.find(asked.name);
   const bool is_gone = tool == tools.end();
   auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), std::move(asked), is_gone ? kNoTool : *tool,
-      parsed->get_object(), own != options_.policies.end() ? own->second : options_.policy);
+      static_cast<RunningCall::Owner&>(*this), std::move(asked), *host, std::move(agent),
+      is_gone ? kNoTool : *tool, parsed->get_object(),
+      own != options_.policies.end() ? own->second : options_.policy);
   if (!calls_.emplace(id, call).second) return broken_state("two calls have the same id");
   const std::string_view state = text_at(kept, "state");
   const auto ends = [&](ToolEnd::Status status, std::string text) {

@@ -162,10 +162,7 @@ inline AgentOptions reacting(ReactionPolicy::When when) {
 /// A run with both, on a loop that a test moves by hand.
 struct RunBench {
   explicit RunBench(AgentOptions options = {}, RunEventsOptions queue = {})
-      : events(queue), run(std::make_shared<AgentRun>(loop, model, tools, events, [&] {
-          options.explains_updates = false;
-          return std::move(options);
-        }())) {
+      : events(queue), run(std::make_shared<AgentRun>(loop, events, agent_of(std::move(options)))) {
     events.on_room([this](const std::string& call_id) {
       loop.post([this, call_id] {
         if (run != nullptr) run->on_room(call_id);
@@ -173,6 +170,11 @@ struct RunBench {
     });
   }
 
+  /// The agent of a run, with the model and tools of this.
+  RunAgent agent_of(AgentOptions options) {
+    options.explains_updates = false;
+    return {.engine = &model, .tools = &tools, .options = std::move(options)};
+  }
   void start(std::string input = "go") {
     run->start(std::move(input));
     loop.run();

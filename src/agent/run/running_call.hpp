@@ -28,9 +28,12 @@ class RunningCall final : public ToolCallSink {
   };
   enum class State : std::uint8_t { unapproved, waiting, running, ended };
 
-  RunningCall(Owner& owner, ChatToolCall call, const AgentTool& called, json::object with,
-              ReactionPolicy policy)
+  /// `at` has the tool, and is that of the agent `of`.
+  RunningCall(Owner& owner, ChatToolCall call, ToolHost& at, std::string of,
+              const AgentTool& called, json::object with, ReactionPolicy policy)
       : asked(std::move(call)),
+        host(&at),
+        agent(std::move(of)),
         tool(&called),
         arguments(std::move(with)),
         trigger(std::move(policy)),
@@ -57,6 +60,8 @@ class RunningCall final : public ToolCallSink {
   void add_unseen(std::string_view text, std::uint64_t number, std::size_t limit);
 
   const ChatToolCall asked;
+  ToolHost* const host;
+  const std::string agent;  // that has made the call
   const AgentTool* const tool;
   json::object arguments;  // that the tool gets
   ReactionTrigger trigger;

@@ -101,7 +101,8 @@ void RunSpans::on_event(const AgentEvent& event) {
   if (!run_) return;
   switch (event.type) {
     case AgentEventType::response_created: {
-      const std::string model(text_at(run_->attributes, "gen_ai.request.model"));
+      const json::object* const response = object_at(event.data, "response");
+      const std::string model(response == nullptr ? "" : text_at(*response, "model"));
       answer_ = begin("chat " + model, "chat", run_->span_id);
       answer_->kind = Span::Kind::client;
       answer_->attributes["gen_ai.request.model"] = model;

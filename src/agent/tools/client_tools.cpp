@@ -16,15 +16,6 @@
 namespace sluice {
 namespace {
 
-/// A name that the APIs of models take.
-std::string name_for_model(std::string_view name) {
-  std::string out(name.substr(0, ClientTools::kMaxName));
-  for (char& c : out) {
-    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-') c = '_';
-  }
-  return out.empty() ? "tool" : out;
-}
-
 bool hint(const json::object& annotations, std::string_view name, bool otherwise) {
   const json::value* const value = annotations.if_contains(name);
   return value == nullptr || !value->is_bool() ? otherwise : value->get_bool();
@@ -41,6 +32,14 @@ std::string text_of_blocks(const json::array& blocks) {
 }
 
 }  // namespace
+
+std::string name_for_model(std::string_view name) {
+  std::string out(name.substr(0, ClientTools::kMaxName));
+  for (char& c : out) {
+    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-') c = '_';
+  }
+  return out.empty() ? "tool" : out;
+}
 
 std::string text_for_model(const json::object& result) {
   const json::value* const content = result.if_contains("content");

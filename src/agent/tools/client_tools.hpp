@@ -37,6 +37,8 @@ class ClientTools final : public ToolHost {
   void add(std::string label, Client client, const std::vector<Listed>& listed);
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
+  /// Whether a tool, or what each run offers, has this name.
+  [[nodiscard]] bool has_name(const std::string& name) const { return names_.contains(name); }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override;
 
@@ -68,6 +70,9 @@ class ClientTools final : public ToolHost {
   std::uint64_t last_number_ = 1;
   std::shared_ptr<Running> running_;  // the calls under way
 };
+
+/// A name that the APIs of models take: what they do not is replaced by `_`.
+std::string name_for_model(std::string_view name);
 
 /// What a model is told of the result of a tool: its text; of blocks without text, what they are.
 std::string text_for_model(const json::object& result);

@@ -82,6 +82,7 @@ struct AgentArguments {
   std::string replay;
   double speed = 1;
   std::string otlp;
+  std::string reaction_model;
   bool is_quiet = false;
   bool agrees = false;
   SettingValues engine;
@@ -317,9 +318,18 @@ int run_agent(AgentArguments& arguments) {
     if (const auto opened = trace.open(arguments.trace); !opened)
       return complain_of_run(opened.error());
   }
+  std::vector<EngineHandle> engines;
   auto made = make_engine(loaded->config);
   if (!made) return complain_of_run(made.error());
-  const EngineHandle handle = *std::move(made);
+  engines.push_back(*std::move(made));
+  if (!arguments.reaction_model.empty()) {
+    ServeConfig other = loaded->config;
+    other.engine.model = arguments.reaction_model;
+    auto second = make_engine(other);
+    if (!second) return complain_of_run(second.error());
+    engines.push_back(*std::move(second));
+    options->reaction_model = Model(engines.back().engine);
+  }
   std::optional<Agent> agent;
   {
     const StopOnInterrupt interrupt;
@@ -330,19 +340,21 @@ int run_agent(AgentArguments& arguments) {
       return interrupted() ? kExitInterrupted : complain_of_run(error);
     }
     try {
-      agent.emplace(Model(handle.engine), *options);
+      agent.emplace(Model(engines.front().engine), *options);
     } catch (const Error& error) {
       if (interrupted()) return kExitInterrupted;
       const bool is_usage = error.code == -32602;
       return complain_of_run({is_usage ? kExitUsage : exit_code_of(error), error.message});
     }
     ProgressLine progress(STDERR_FILENO, !arguments.is_quiet);
-    for (;;) {
-      const auto ready = handle.wait_ready(kLook);
-      if (!ready) return complain_of_run(ready.error());
-      if (*ready) break;
-      if (interrupted()) return kExitInterrupted;
-      progress.show(handle.not_ready());
+    for (const EngineHandle& each : engines) {
+      for (;;) {
+        const auto ready = each.wait_ready(kLook);
+        if (!ready) return complain_of_run(ready.error());
+        if (*ready) break;
+        if (interrupted()) return kExitInterrupted;
+        progress.show(each.not_ready());
+      }
     }
   }
   Interrupts interrupts;
@@ -359,7 +371,7 @@ int run_agent(AgentArguments& arguments) {
       code = complain_of_run({kExitFailure, error.message});
     }
   }
-  handle.engine->shutdown();
+  for (const EngineHandle& each : engines) each.engine->shutdown();
   return code;
 }
 
@@ -384,6 +396,10 @@ void add_agent_command(CommandLine& program) {
       {.text = "When the model is shown what a running tool has written; may be repeated, for "
                "single tools. Default: pause,wait=500ms",
        .operand = "[TOOL:]WHEN"});
+  command.add_option("--reaction-model", &arguments->reaction_model,
+                     {.text = "Another model, such as a cheaper one, for answers to what running "
+                              "tools have written",
+                      .operand = "FILE|URL"});
   command.add_option("--system", &arguments->system,
                      {.text = "Instructions, which the model reads first", .operand = "TEXT"});
   command.add_option("--max-turns", &arguments->max_turns,
