@@ -173,7 +173,9 @@ struct RunBench {
   /// The agent of a run, with the model and tools of this.
   RunAgent agent_of(AgentOptions options) {
     options.explains_updates = false;
-    return {.engine = &model, .tools = &tools, .options = std::move(options)};
+    return {.engine = &model, .tools = &tools, .options = std::move(options), .handoffs = [this] {
+              return handoffs ? handoffs() : std::vector<RunHandoff>();
+            }};
   }
   void start(std::string input = "go") {
     run->start(std::move(input));
@@ -202,6 +204,7 @@ struct RunBench {
   ManualExecutor loop;
   FakeModel model;
   FakeTools tools;
+  std::function<std::vector<RunHandoff>()> handoffs;
   RunEvents events;
   std::shared_ptr<AgentRun> run;
 };

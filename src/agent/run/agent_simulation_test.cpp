@@ -40,6 +40,7 @@ class SimulatedRun {
     bench_.tools.offered = {{.name = "one"}, {.name = "two"}, {.name = "three", .server = "there"}};
     bench_.model.streams_calls = one_in(2);
     bench_.model.on_asked = [this](FakeModel::Asked& asked) { check_history(asked); };
+    bench_.handoffs = [this] { return std::vector{handoff()}; };
   }
 
   void play() {
@@ -110,6 +111,23 @@ class SimulatedRun {
     return options;
   }
 
+  /// To an agent that differs in its name, its instructions and its policy.
+  RunHandoff handoff() {
+    using enum HandoffOptions::RunningCalls;
+    return {.tool = "to_other",
+            .description = "",
+            .running_calls = std::array{transfer, wait, cancel}[below(3)],
+            .agent = "other",
+            .reach = [this]() -> std::optional<RunAgent> {
+              if (one_in(10)) return std::nullopt;
+              AgentOptions options = options_;
+              options.name = "other";
+              options.policy = any_policy();
+              if (one_in(2)) options.instructions = "Be kind.";
+              return bench_.agent_of(std::move(options));
+            }};
+  }
+
   RunEventsOptions any_queue() {
     return {.overflow = one_in(2) ? OutputOverflow::block : OutputOverflow::coalesce,
             .max_call_events = 1 + below(10),
@@ -162,11 +180,11 @@ class SimulatedRun {
       case 3:
       case 4:
       case 5: {
-        static constexpr std::array<const char*, 5> kNames = {"one", "two", "three", "tool_status",
-                                                              "tool_cancel"};
+        static constexpr std::array<const char*, 6> kNames = {
+            "one", "two", "three", "tool_status", "tool_cancel", "to_other"};
         json::object arguments{{"n", below(3)}};
         if (one_in(2)) arguments["call_id"] = "call_" + std::to_string(1 + below(4));
-        bench_.model.call(one_in(12) ? "none" : kNames[below(5)], std::move(arguments));
+        bench_.model.call(one_in(12) ? "none" : kNames[below(6)], std::move(arguments));
         break;
       }
       default:
