@@ -15,6 +15,7 @@
 #include "cli/agent/agent_view.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
+#include "cli/agent/trace_stepper.hpp"
 #include "cli/agent/tracing_option.hpp"
 #include "cli/chat/question.hpp"
 #include "cli/login/authorization_flags.hpp"
@@ -81,6 +82,7 @@ struct AgentArguments {
   std::string trace;
   std::string replay;
   double speed = 1;
+  bool steps = false;
   std::string otlp;
   std::string reaction_model;
   bool is_quiet = false;
@@ -247,6 +249,7 @@ int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interr
 int replay(const AgentArguments& arguments) {
   const auto events = read_trace(arguments.replay);
   if (!events) return complain_of_run(events.error());
+  if (arguments.steps) return step_through(*events);
   if (!(arguments.speed >= 0)) {
     return complain_of_run({kExitUsage, "--speed: give a number; 0 is at once"});
   }
@@ -291,6 +294,9 @@ Result<std::string> the_prompt(const AgentArguments& arguments, bool is_needed) 
 
 int run_agent(AgentArguments& arguments) {
   if (!arguments.replay.empty()) return replay(arguments);
+  if (arguments.steps) {
+    return complain_of_run({kExitUsage, "--step belongs to --replay FILE"});
+  }
   set_logging(LogLevel::error, LogFormat::text, Style::of(STDERR_FILENO).coloured());
   auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
   if (!loaded) return complain_of_run(loaded.error());
@@ -433,6 +439,8 @@ void add_agent_command(CommandLine& program) {
                      {.text = "How many times as fast to show it; 0: at once",
                       .operand = "X",
                       .shows_default = true});
+  command.add_flag("--step", arguments->steps,
+                   {.text = "Show it event by event, forward and back, as keys say"});
   command.add_option("--otlp", &arguments->otlp,
                      {.text = "Send the run's spans to this OpenTelemetry collector (OTLP/HTTP), "
                               "such as http://localhost:4318; OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -1,10 +1,11 @@
 // `sluice agent` on a terminal: approvals and questions of tools are asked in place, one at a time.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { calling_model } from '../lib/calling_model.mjs';
-import { program, start_example } from '../lib/server.mjs';
+import { program, run_program, start_example, temporary_folder } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
 
 const agent = (t, model, { mcp_url }, ...more) =>
@@ -93,4 +94,30 @@ test('a question of a tool is asked in place', async (t) => {
   terminal.type('y\n');
   assert.equal(await terminal.exit_code(), 0, terminal.seen);
   assert.match(terminal.seen, /A table for 2 is booked for Mira\./);
+});
+
+test('a recorded run is shown event by event, forward and back', async (t) => {
+  const file = join(temporary_folder(t), 'run.jsonl');
+  const model = await calling_model(t);
+  const run = await run_program(['agent', '--model', model.url, '--trace', file, 'Hello']);
+  assert.equal(run.code, 0, run.stderr);
+  const terminal = new Terminal(t, [program, 'agent', '--replay', file, '--step']);
+  const at = async (number, type, from) => {
+    const shown = new RegExp(`${number} of \\d+  ${type}`);
+    await terminal.until((seen) => shown.test(seen), `event ${number}`, { from });
+  };
+  await at(1, 'sluice:run.started', 0);
+  let from = terminal.seen.length;
+  terminal.type('nn');
+  await at(3, 'sluice:input.delivered|response', from);
+  from = terminal.seen.length;
+  terminal.type('\x1b[D');
+  await at(2, '', from);
+  from = terminal.seen.length;
+  terminal.type('G');
+  await at('\\d+', 'sluice:run.done', from);
+  terminal.type('q');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  const piped = await run_program(['agent', '--replay', file, '--step']);
+  assert.equal(piped.code, 2, piped.stderr);
 });
