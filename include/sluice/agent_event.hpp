@@ -3,8 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/json.hpp"
 
@@ -147,5 +150,17 @@ struct AgentEvent {
 /// The event as it is sent and recorded: a JSON object with `type`, `sequence_number`, `run_id`,
 /// `turn`, and what the table says.
 json::object to_object(const AgentEvent& event, std::string_view run_id);
+
+/// The events of a run for a user interface that knows the Responses API alone: those of the model
+/// as they are, and what a tool writes as a message of its own, whose id is `notif_` and that of
+/// the call. Other events are left out. Use one for each run.
+class UiEvents {
+ public:
+  /// What the interface gets for an event, in order; perhaps nothing.
+  std::vector<json::object> show(const AgentEvent& event, std::string_view run_id);
+
+ private:
+  std::map<std::string, std::string, std::less<>> open_;  // what each call has written so far
+};
 
 }  // namespace sluice

@@ -268,8 +268,8 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
 std::optional<std::size_t> Proxy::route(std::string_view method, json::object& params) const {
   const bool is_one = upstreams_.size() == 1;
   if (is_one && upstreams_.front()->options().prefix.empty()) return 0;
+  if (is_one && !names_a_feature(method, params)) return 0;
   const std::string prefix = take_prefix(method, params);
-  if (is_one && prefix.empty()) return 0;
   const bool is_name = method == "tools/call" || method == "prompts/get";
   for (std::size_t i = 0; i < upstreams_.size(); ++i) {
     const std::string& own = upstreams_[i]->options().prefix;

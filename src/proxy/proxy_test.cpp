@@ -276,6 +276,27 @@ TEST(ProxyTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
   EXPECT_THAT(client.result_of(next), HasSubstr("done"));
 }
 
+TEST(ProxyTest, AServerThatForgetsEachSessionIsNotToldTheLevelForEver) {
+  FakeServer server("behind", false);
+  std::size_t levels = 0;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "logging/setLevel") {
+      return server.answer(link, message, text_result("done"));
+    }
+    ++levels;
+    link.forget_session(to_json(message.at("id")));
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  client.request("logging/setLevel", {{"level", "debug"}});
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  for (int i = 0; i < 100; ++i) proxy.advance(10ms);
+  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
+  EXPECT_LT(levels, 6U);
+}
+
 TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
   FakeServer server("behind", false);
   UpstreamOptions upstream = server.upstream();

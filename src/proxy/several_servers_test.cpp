@@ -62,7 +62,9 @@ TEST(SeveralServersTest, APrefixThatTheOnlyServerHasStaysWhenASecondIsAdded) {
     const auto list = client.request("tools/list");
     const auto call = client.request("tools/call", {{"name", "red_tool"}});
     const auto lost = client.request("tools/call", {{"name", "green_tool"}});
+    const auto bare = client.request("resources/subscribe", {{"uri", "file:///b"}});
     proxy.run();
+    EXPECT_THAT(client.result_of(bare), HasSubstr("-32002")) << "nobody would hear of it";
     EXPECT_THAT(client.result_of(list), HasSubstr(R"("name":"red_tool")"));
     EXPECT_THAT(client.result_of(call), HasSubstr("red tool"));
     EXPECT_THAT(client.result_of(lost), HasSubstr("Unknown tool: green_tool"));

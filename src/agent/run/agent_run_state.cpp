@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 5> kEnds = {"completed", "failed", "cance
 constexpr std::array<std::string_view, 4> kWhens = {"asap", "when_idle", "silent", "interrupt"};
 constexpr std::array<std::string_view, 4> kStatuses = {"completed", "incomplete", "cancelled",
                                                        "failed"};
-constexpr std::size_t kVersion = 1;
+constexpr std::size_t kStateVersion = 1;
 
 /// In place of a tool that there is not any more.
 const AgentTool kNoTool;
@@ -71,7 +71,7 @@ json::object AgentRun::state() const {
   json::array ids;
   for (const std::string& id : ids_) ids.emplace_back(id);
   return {
-      {"version", kVersion},
+      {"version", kStateVersion},
       {"agent", agent},
       {"is_over", phase_ == Phase::over},
       {"budget", used_up_},
@@ -145,8 +145,8 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
 
 Result<void> AgentRun::restore(const json::object& state) {
   const json::value* const version = state.if_contains("version");
-  if (version == nullptr || *version != kVersion) {
-    return broken_state("it has another version than " + std::to_string(kVersion));
+  if (version == nullptr || *version != kStateVersion) {
+    return broken_state("it has another version than " + std::to_string(kStateVersion));
   }
   if (const std::string_view name = text_at(state, "agent"); name != options_.name) {
     if (auto agent = reachable_agent(name)) adopt(*std::move(agent));

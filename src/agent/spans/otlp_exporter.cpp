@@ -41,7 +41,11 @@ class ExportReply {
     wait_ = head.retry_after();
     body_.begin(head.status);
   }
-  void on_body(std::string_view bytes) { is_too_long_ = is_too_long_ || !body_.append(bytes); }
+  void on_body(std::string_view bytes) {
+    // What a collector says is short.
+    constexpr std::size_t kMaxReply = std::size_t{64} << 10U;
+    if (body_.text().size() + bytes.size() > kMaxReply || !body_.append(bytes)) on_complete();
+  }
   void on_complete() {
     constexpr int kOk = 200;
     constexpr int kMoreThanOk = 300;
@@ -59,13 +63,12 @@ class ExportReply {
  private:
   /// The collector may refuse some of the spans (OTLP 1, Partial Success).
   void log_partial_success() const {
-    if (is_too_long_) return;
     const Result<json::value> reply = parse_json(body_.text());
     if (!reply || !reply->is_object()) return;
     const json::object* const partial = object_at(reply->get_object(), "partialSuccess");
     const std::string_view why =
         partial == nullptr ? std::string_view() : text_at(*partial, "errorMessage");
-    if (!why.empty()) log_warning("the collector of spans has a complaint", {{"it", why}});
+    if (!why.empty()) log_error("the collector of spans has a complaint", {{"it", why}});
   }
   void end(Outcome outcome) {
     if (const auto done = std::exchange(done_, nullptr)) done(std::move(outcome));
@@ -73,7 +76,6 @@ class ExportReply {
 
   SpanQueue::Done done_;
   ReplyBody body_;
-  bool is_too_long_ = false;
   std::optional<Duration> wait_;
 };
 
@@ -114,7 +116,10 @@ class Sender : public std::enable_shared_from_this<Sender> {
 
  private:
   void send(const std::vector<Span>& batch, SpanQueue::Done done) {
-    reply_ = std::make_shared<ExportReply>(std::move(done));
+    reply_ = std::make_shared<ExportReply>([this, done = std::move(done)](Outcome outcome) {
+      call_.drop();
+      done(std::move(outcome));
+    });
     request_.body = otlp_request(batch, options_.service_name);
     call_ = http_.send(request_, callbacks_of(std::weak_ptr(reply_)));
     request_.body.clear();

@@ -154,7 +154,8 @@ void RunSpans::end_answer(const AgentEvent& event) {
       span.attributes["gen_ai.response.finish_reasons"] = json::array{text_at(*details, "reason")};
     }
     if (const json::object* const error = object_at(*response, "error")) {
-      span.error = text_at(*error, "message");
+      // A model's server may quote what it was asked.
+      span.error = "";
       span.attributes["error.type"] = text_at(*error, "code");
     }
   }

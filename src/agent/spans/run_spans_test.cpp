@@ -164,7 +164,7 @@ TEST(RunSpans, FailuresAreErrors) {
   const CollectedSpans& all = *bench.collected;
   EXPECT_EQ(all.named("execute_tool stream").error, "");
   EXPECT_EQ(all.named("execute_tool stream").attributes.at("error.type"), "tool_error");
-  EXPECT_EQ(all.spans[2].error, "it is gone");
+  EXPECT_EQ(all.spans[2].error, "") << "its text may quote the prompt";
   EXPECT_EQ(all.named("invoke_agent agent").error, "");
 }
 

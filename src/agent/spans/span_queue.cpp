@@ -14,7 +14,7 @@ namespace {
 void log_dropped(std::size_t spans, std::string_view why) {
   static LogLimit lines;
   if (const auto left_out = lines.take()) {
-    log_warning(
+    log_error(
         "spans were dropped",
         {{"spans", static_cast<std::int64_t>(spans)}, {"why", why}, {"lines_left_out", *left_out}});
   }
@@ -26,6 +26,8 @@ SpanQueue::SpanQueue(Executor& loop, Options options, Send send)
     : loop_(&loop), options_(options), send_(std::move(send)), backoff_(options.retries) {}
 
 SpanQueue::~SpanQueue() {
+  const std::size_t left = waiting_.size() + batch_.size();
+  if (left > 0) log_dropped(left, "the collector has not taken them in time");
   if (timer_ != 0) loop_->cancel(timer_);
 }
 

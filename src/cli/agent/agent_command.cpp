@@ -83,6 +83,7 @@ struct AgentArguments {
   std::string replay;
   double speed = 1;
   bool steps = false;
+  bool for_ui = false;
   std::string otlp;
   std::string reaction_model;
   bool is_quiet = false;
@@ -99,9 +100,16 @@ int complain_of_run(const Error& error) {
 /// Prints events, as text or as lines of JSON.
 class EventPrinter {
  public:
-  explicit EventPrinter(bool as_json) : as_json_(as_json), view_(Style::of(STDOUT_FILENO)) {}
+  EventPrinter(bool as_json, bool for_ui)
+      : as_json_(as_json || for_ui), for_ui_(for_ui), view_(Style::of(STDOUT_FILENO)) {}
   int print_event(const json::object& event) {
     const std::string text = as_json_ ? to_json(event) + "\n" : view_.show(event);
+    return text.empty() ? kExitOk : print(text);
+  }
+  int print_event(const AgentEvent& event, const json::object& shown, std::string_view run_id) {
+    if (!for_ui_) return print_event(shown);
+    std::string text;
+    for (const json::object& each : ui_.show(event, run_id)) text += to_json(each) + "\n";
     return text.empty() ? kExitOk : print(text);
   }
   int finish() {
@@ -111,7 +119,9 @@ class EventPrinter {
 
  private:
   bool as_json_;
+  bool for_ui_;
   AgentView view_;
+  UiEvents ui_;
 };
 
 /// What a run's last event means for the program.
@@ -204,7 +214,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
   const std::string call_id(text_at(event, "call_id"));
   const json::value* const given = event.if_contains("arguments");
   const auto user = terminal_user();
-  if (!user || arguments.remote.as_json) {
+  if (!user || arguments.remote.as_json || arguments.for_ui) {
     complain("agent: " + one_line(text_at(event, "tool")) +
              " is not called, because it may change something; --yes allows it");
     return decide(run, call_id, false, "nobody is there to agree");
@@ -221,7 +231,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
 
 /// Takes the events of a run until its end.
 int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interrupts& interrupts) {
-  EventPrinter printer(arguments.remote.as_json);
+  EventPrinter printer(arguments.remote.as_json, arguments.for_ui);
   const SteadyClock clock;
   bool was_cancelled = false;
   for (;;) {
@@ -234,7 +244,9 @@ int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interr
         return complain_of_run(written.error());
       }
     }
-    if (const int printed = printer.print_event(shown); printed != kExitOk) return printed;
+    if (const int printed = printer.print_event(*event, shown, run.id()); printed != kExitOk) {
+      return printed;
+    }
     // Of a run that is cancelled, questions may still be on their way.
     if (event->type == AgentEventType::approval_required && !was_cancelled) {
       if (const int printed = printer.finish(); printed != kExitOk) return printed;
@@ -254,7 +266,7 @@ int replay(const AgentArguments& arguments) {
     return complain_of_run({kExitUsage, "--speed: give a number; 0 is at once"});
   }
   Interrupts interrupts;
-  EventPrinter printer(arguments.remote.as_json);
+  EventPrinter printer(arguments.remote.as_json, false);
   const SteadyClock clock;
   const TimePoint began = clock.now();
   for (const TracedEvent& each : *events) {
@@ -423,6 +435,9 @@ void add_agent_command(CommandLine& program) {
                    {.text = "Call tools that may change something without asking"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
+  command.add_flag("--ui-events", arguments->for_ui,
+                   {.text = "Print the model's events, and what tools write as messages beside "
+                            "them, as lines of JSON; see docs/events.md"});
   // An empty name, as of a variable that is not set, is not the same as none.
   command.add_repeatable(
       "--session", Keep::last,

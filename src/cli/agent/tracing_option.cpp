@@ -35,9 +35,13 @@ Result<std::map<std::string, std::string>> headers_in(const std::string& variabl
   return out;
 }
 
-std::string with_path(std::string url) {
-  while (url.ends_with('/')) url.pop_back();
-  return url.append(kPath);
+/// The place of traces below a base URL, which may have a query.
+std::string with_path(std::string_view url) {
+  url = url.substr(0, url.find('#'));
+  const auto query = std::min(url.find('?'), url.size());
+  std::string out(url.substr(0, query));
+  while (out.ends_with('/')) out.pop_back();
+  return out.append(kPath).append(url.substr(query));
 }
 
 }  // namespace

@@ -82,8 +82,12 @@ class TellingAuthorizer final : public RequestAuthorizer {
  private:
   static void tell(KnownSecrets& secrets, const HttpHeaderList& headers) {
     for (const auto& [name, value] : headers) {
-      // A proof of possession is of one request.
-      if (equals_ignoring_case(name, "Authorization")) secrets.add(secrets_in_header(name, value));
+      // The token, whatever its kind. A proof of possession is of one request.
+      if (!equals_ignoring_case(name, "Authorization")) continue;
+      const std::string token = value.substr(value.rfind(' ') + 1);
+      // A shorter one may be a word.
+      constexpr std::size_t kShortestToken = 8;
+      if (token.size() >= kShortestToken) secrets.add({token});
     }
   }
 

@@ -56,6 +56,8 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
           });
       if (is_refused_ || is_over_) return;
     }
+    // It is not sent again.
+    request_.body = std::string();
     if (callbacks_.on_head) callbacks_.on_head(head);
   }
   void on_body(std::string_view bytes) {

@@ -75,6 +75,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
+  [[nodiscard]] bool is_taken() const { return is_taken_; }
 
   void keep(std::shared_ptr<void> memory) { memory_ = std::move(memory); }
   void post(HttpHeaderList headers, std::string body, std::string_view method) {
@@ -150,15 +151,13 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     on_initialized(status_ / 100 == 2);
     // Such a stream has nothing to say (2025-11-25, Sending Messages to the Server: 202).
     if (is_events_ && is_aside()) return end();
-    if (lane_ != nullptr && status_ / 100 == 2) taken();
+    if (lane_ != nullptr && status_ / 100 == 2 && head.is_sent) taken();
   }
   /// The server has the message. Others need not wait until the reply has ended.
   void taken() {
     memory_.reset();
-    timer_ = link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue,
-                                       [weak = weak_from_this()] {
-                                         if (const auto self = weak.lock()) self->end();
-                                       });
+    is_taken_ = true;
+    link_->note_taken(number_);
     link_->send_next(leave_lane());
   }
 
@@ -344,6 +343,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
+  bool is_taken_ = false;        // by the server, whose reply has not ended
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
@@ -368,7 +368,7 @@ void HttpLink::close(std::function<void()> done) {
   owner_ = &nobody();
   std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
   std::erase_if(exchanges_, [](const auto& each) {
-    if (each.second->is_aside()) return false;
+    if (each.second->is_aside() && !each.second->is_taken()) return false;
     each.second->detach();
     return true;
   });
@@ -507,6 +507,15 @@ void HttpLink::forget(std::uint64_t number) {
   if (ended.empty()) return;
   send_next(ended.mapped()->leave_lane());
   if (last_words_.have_begun() && exchanges_.empty()) leave();
+}
+
+void HttpLink::note_taken(std::uint64_t number) {
+  taken_.push_back(number);
+  if (taken_.size() <= kMaxTaken) return;
+  // Most have ended meanwhile.
+  const auto oldest = exchanges_.extract(taken_.front());
+  taken_.pop_front();
+  if (!oldest.empty()) oldest.mapped()->detach();
 }
 
 void HttpLink::send_next(Lane* lane) {

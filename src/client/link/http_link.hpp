@@ -73,6 +73,8 @@ class HttpLink final : public ServerLink {
   /// Answers under way, so that a server that asks much and takes nothing does not use up the
   /// descriptors of this process.
   static constexpr std::size_t kMaxAnswers = 32;
+  /// Replies to notifications and answers that the server has taken and may not end.
+  static constexpr std::size_t kMaxTaken = 8;
   /// Bytes of the notifications that wait for others to end, if they are more than one, and of the
   /// answers.
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
@@ -98,6 +100,8 @@ class HttpLink final : public ServerLink {
   void dispatch(OutgoingMessage message);
   void transmit(OutgoingMessage message, Lane* lane);
   void forget(std::uint64_t number);
+  /// The server has a notification or an answer, and may not end its reply.
+  void note_taken(std::uint64_t number);
   /// A message has left its lane, or null if it was in none.
   void send_next(Lane* lane);
   void initialized(bool is_taken);
@@ -118,6 +122,7 @@ class HttpLink final : public ServerLink {
   std::vector<OutgoingMessage> held_;
   Lane notifications_{.most = 1};
   Lane answers_{.most = kMaxAnswers};
+  std::deque<std::uint64_t> taken_;  // the last exchanges that have left their lanes
   LastWords last_words_{*loop_};
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;

@@ -346,6 +346,22 @@ TEST_F(HttpLinkTest, AReplyThatDoesNotEndHoldsNoNotificationUp) {
   EXPECT_THAT(next().body, HasSubstr("notifications/two"));
 }
 
+TEST_F(HttpLinkTest, OfRepliesThatDoNotEndOnlyTheLastAreKept) {
+  open_legacy();
+  constexpr std::size_t kMany = 3 * HttpLink::kMaxTaken;
+  std::vector<Asked> posts;
+  for (std::size_t i = 0; i < kMany; ++i) ASSERT_TRUE(session->notify("notifications/x", {}));
+  for (std::size_t i = 0; i < kMany; ++i) {
+    posts.push_back(next());
+    posts.back().reply->start(202, "text/plain");
+    posts.back().reply->flush();
+  }
+  EXPECT_TRUE(until([&posts] {
+    return std::ranges::count_if(posts, [](const Asked& each) { return each.reply->is_open(); }) ==
+           static_cast<long>(HttpLink::kMaxTaken);
+  }));
+}
+
 TEST_F(HttpLinkTest, TheMemoryOfANotificationIsKeptUntilItIsTaken) {
   const auto under_way = std::make_shared<int>(0);
   const auto waiting = std::make_shared<int>(0);

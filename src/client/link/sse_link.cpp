@@ -222,7 +222,7 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                  {.on_head =
                       [this, number, status](const HttpReplyHead& head) {
                         *status = head.status;
-                        if (*status / 100 == 2) taken(number);
+                        if (*status / 100 == 2 && head.is_sent) taken(number);
                       },
                   .on_body = {},
                   .on_complete =
@@ -239,7 +239,7 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
 /// The server has a message. Others need not wait until its reply has ended.
 void SseLink::taken(std::uint64_t number) {
   Post& post = posts_.at(number);
-  if (post.lane == nullptr || post.is_large()) return;
+  if (post.lane == nullptr) return;
   release(post);
   leave_lane(post);
   if (last_words_.have_begun()) {
@@ -247,11 +247,10 @@ void SseLink::taken(std::uint64_t number) {
     return posts_.empty() ? leave() : void();
   }
   taken_.push_back(number);
+  if (taken_.size() <= kMaxOver) return;
   // Most have ended meanwhile.
-  if (taken_.size() > kMaxOver) {
-    posts_.erase(taken_.front());
-    taken_.pop_front();
-  }
+  posts_.erase(taken_.front());
+  taken_.pop_front();
 }
 
 void SseLink::leave_lane(Post& post) {

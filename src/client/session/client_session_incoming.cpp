@@ -88,7 +88,10 @@ bool ClientSession::is_too_late(const Message& message, const RequestId* reply_t
   if (server_.revision->era == Era::modern) return true;
   const bool is_for_all = message.method == "ping" || message.method.ends_with("/list_changed") ||
                           message.method == "notifications/resources/updated";
-  return options_.is_shared && !reply_to->empty() && !is_for_all;
+  // These say by themselves whose they are.
+  const bool is_named =
+      message.method == "notifications/progress" || !related_task(params_of(message)).empty();
+  return options_.is_shared && !reply_to->empty() && !is_for_all && !is_named;
 }
 
 void ClientSession::on_request(const Message& message, Number number) {

@@ -186,29 +186,31 @@ SecretMask::SecretMask(const std::vector<std::string>& secrets) {
       std::uint32_t next = child(node, c);
       if (next == 0) {
         next = static_cast<std::uint32_t>(nodes_.size());
-        nodes_[node].next.emplace_back(c, next);
-        nodes_.emplace_back();
+        nodes_.push_back({.last = c, .sibling = nodes_[node].next});
+        nodes_[node].next = next;
       }
       node = next;
     }
-    nodes_[node].longest = secret.size();
+    nodes_[node].longest = static_cast<std::uint32_t>(secret.size());
   }
+  if (nodes_.empty()) return;
   // By length: what ends a beginning is shorter.
   std::vector<std::uint32_t> order = {0};
-  for (std::size_t i = 0; i < order.size() && !nodes_.empty(); ++i) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t parent = order[i];
-    for (const auto& [c, node] : nodes_[parent].next) {
+    for (std::uint32_t node = nodes_[parent].next; node != 0; node = nodes_[node].sibling) {
       order.push_back(node);
-      if (parent != 0) nodes_[node].shorter = step(nodes_[parent].shorter, c);
-      if (nodes_[node].longest == 0) nodes_[node].longest = nodes_[nodes_[node].shorter].longest;
+      Node& made = nodes_[node];
+      if (parent != 0) made.shorter = step(nodes_[parent].shorter, made.last);
+      if (made.longest == 0) made.longest = nodes_[made.shorter].longest;
     }
   }
 }
 
 std::uint32_t SecretMask::child(std::uint32_t node, char c) const {
-  const auto& next = nodes_[node].next;
-  const auto found = std::ranges::find(next, c, &std::pair<char, std::uint32_t>::first);
-  return found == next.end() ? 0 : found->second;
+  std::uint32_t next = nodes_[node].next;
+  while (next != 0 && nodes_[next].last != c) next = nodes_[next].sibling;
+  return next;
 }
 
 std::uint32_t SecretMask::step(std::uint32_t node, char c) const {
@@ -260,7 +262,12 @@ void KnownSecrets::add(const std::vector<std::string>& secrets) {
   for (const std::string& secret : secrets) {
     if (!is_known(secret)) added_.push_back(secret);
   }
-  while (added_.size() > kMaxAdded) added_.pop_front();
+  std::size_t bytes = 0;
+  for (const std::string& each : added_) bytes += each.size();
+  while (added_.size() > kMaxAdded || (added_.size() > 1 && bytes > kMaxAddedBytes)) {
+    bytes -= added_.front().size();
+    added_.pop_front();
+  }
   std::vector<std::string> all = as_in_json({added_.begin(), added_.end()});
   all.insert(all.end(), first_.begin(), first_.end());
   mask_ = std::make_shared<SecretMask>(all);

@@ -56,9 +56,11 @@ class SecretMask {
  private:
   /// The beginning of a secret.
   struct Node {
-    std::vector<std::pair<char, std::uint32_t>> next = {};
+    char last = 0;              // its last character
+    std::uint32_t next = 0;     // the first of those with one character more; 0: none
+    std::uint32_t sibling = 0;  // the next of those that differ in the last character; 0: none
     std::uint32_t shorter = 0;  // the longest other beginning that ends this one
-    std::size_t longest = 0;    // the length of the longest secret that ends this one; 0: none
+    std::uint32_t longest = 0;  // the length of the longest secret that ends this one; 0: none
   };
 
   /// The node that one more character leads to from this one; the root, 0, if there is none.
@@ -75,12 +77,14 @@ class KnownSecrets {
  public:
   explicit KnownSecrets(std::vector<std::string> secrets = {});
 
-  /// Of what is added, the last kMaxAdded are remembered.
+  /// Of what is added, the last are remembered: kMaxAdded, of kMaxAddedBytes in all if they are
+  /// more than one.
   void add(const std::vector<std::string>& secrets);
   /// For all that are known now.
   [[nodiscard]] std::shared_ptr<const SecretMask> mask() const;
 
-  static constexpr std::size_t kMaxAdded = 64;
+  static constexpr std::size_t kMaxAdded = 8;
+  static constexpr std::size_t kMaxAddedBytes = std::size_t{64} << 10U;
 
  private:
   const std::vector<std::string> first_;

@@ -172,5 +172,20 @@ TEST(SecretsTest, TheUserOfBasicMayComeWithoutPadding) {
   EXPECT_EQ(without_secrets("joe:hunter2hunter, hunter2hunter", secrets), "***, ***");
 }
 
+TEST(SecretsTest, OnlyTheLastSecretsThatBecomeKnownAreRemembered) {
+  KnownSecrets secrets({"first"});
+  const auto masked = [&secrets](std::string text) { return secrets.mask()->masked(text); };
+  for (std::size_t i = 0; i <= KnownSecrets::kMaxAdded; ++i) {
+    secrets.add({"token-" + std::to_string(i) + ";"});
+  }
+  EXPECT_EQ(masked("first token-0; token-1; token-8;"), "*** token-0; *** ***");
+  const std::string large(KnownSecrets::kMaxAddedBytes, 'x');
+  secrets.add({large});
+  EXPECT_EQ(masked("token-8; " + large), "token-8; ***");
+  secrets.add({large + "y"});
+  EXPECT_EQ(masked(large + "y"), "***");
+  EXPECT_EQ(masked(large), large);
+}
+
 }  // namespace
 }  // namespace sluice

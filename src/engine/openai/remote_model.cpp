@@ -78,6 +78,16 @@ std::string without_key(std::string text, const HttpHeaderList& headers) {
       text.replace(at, key.size(), kMask);
       at += kMask.size();
     }
+    // Where a text was cut, the beginning of the key may be left.
+    for (auto cut = text.find("..."); cut != std::string::npos; cut = text.find("...", cut + 3)) {
+      std::size_t left = std::min(cut, key.size());
+      while (left >= kShortestSecret &&
+             !std::string_view(text).substr(0, cut).ends_with(key.substr(0, left)))
+        --left;
+      if (left < kShortestSecret) continue;
+      text.replace(cut - left, left, kMask);
+      cut = cut - left + kMask.size();
+    }
   }
   return text;
 }

@@ -264,7 +264,10 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (const HttpTap& tap = state_->options.tap) {
       tap({.url = &url_, .status = status, .headers = headers});
     }
-    if (callbacks_.on_head) callbacks_.on_head({.status = status, .headers = headers});
+    if (callbacks_.on_head) {
+      callbacks_.on_head(
+          {.status = status, .headers = headers, .is_sent = connection_->queued_bytes() == 0});
+    }
     return !ended_;
   }
 

@@ -42,6 +42,8 @@ struct HttpClientRequest {
 struct HttpReplyHead {
   int status = 0;
   HeaderFields headers;
+  /// Whether the whole request had left this process when the head came.
+  bool is_sent = true;
 
   /// The value of the first such field, or an empty view.
   [[nodiscard]] std::string_view header(std::string_view name) const {

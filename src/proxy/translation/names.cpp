@@ -99,6 +99,10 @@ std::optional<OwnName> split_prefixed_uri(std::string_view uri) {
   return own;
 }
 
+bool names_a_feature(std::string_view method, json::object& params) {
+  return find_subject(method, params).value != nullptr;
+}
+
 std::string take_prefix(std::string_view method, json::object& params) {
   const Subject subject = find_subject(method, params);
   if (subject.value == nullptr) return {};
@@ -119,14 +123,17 @@ void add_prefix(std::string_view prefix, std::string_view method, json::object& 
     if (json::object* const embedded = object_in(content, "resource"))
       rename(*embedded, "uri", uri);
   };
+  const auto page = [&uri](json::object& of) {
+    json::object* const meta = object_in(of, "_meta");
+    if (meta == nullptr) return;
+    // MCP Apps: the page that shows the tool, in the newer and the older form.
+    rename(*meta, "ui/resourceUri", uri);
+    if (json::object* const ui = object_in(*meta, "ui")) rename(*ui, "resourceUri", uri);
+  };
   if (method == "tools/list") {
     each_object(result, "tools", [&](json::object& tool) {
       rename(tool, "name", name);
-      json::object* const meta = object_in(tool, "_meta");
-      if (meta == nullptr) return;
-      // MCP Apps: the page that shows the tool, in the newer and the older form.
-      rename(*meta, "ui/resourceUri", uri);
-      if (json::object* const page = object_in(*meta, "ui")) rename(*page, "resourceUri", uri);
+      page(tool);
     });
   } else if (method == "prompts/list") {
     each_object(result, "prompts", [&](json::object& prompt) { rename(prompt, "name", name); });
@@ -139,6 +146,7 @@ void add_prefix(std::string_view prefix, std::string_view method, json::object& 
     each_object(result, "contents", [&](json::object& one) { rename(one, "uri", uri); });
   } else if (method == "tools/call") {
     each_object(result, "content", block);
+    page(result);
   } else if (method == "prompts/get") {
     each_object(result, "messages", [&](json::object& message) {
       if (json::object* const content = object_in(message, "content")) block(*content);

@@ -38,6 +38,9 @@ struct OwnName {
 std::optional<OwnName> split_prefixed_name(std::string_view name);
 std::optional<OwnName> split_prefixed_uri(std::string_view uri);
 
+/// Whether the params of `method` have a name or a URI of something that a server has.
+bool names_a_feature(std::string_view method, json::object& params);
+
 /// Takes the prefix out of the name or the URI in the params of `method`, and returns it. Empty if
 /// there is none.
 std::string take_prefix(std::string_view method, json::object& params);

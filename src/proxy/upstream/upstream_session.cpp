@@ -261,8 +261,12 @@ void UpstreamSession::tell_level() {
 }
 
 void UpstreamSession::on_level_told(bool is_taken) {
-  // Nobody knows which session has taken it.
-  if (!sent_level_) return tell_level();
+  if (!sent_level_) {
+    // Nobody knows which session has taken it. It is told once more, and not for ever.
+    if (is_taken && !std::exchange(is_told_again_, true)) return tell_level();
+    sent_level_ = level_;
+  }
+  is_told_again_ = false;
   // What was not answered in time may have been taken.
   told_level_ = is_taken ? sent_level_ : std::nullopt;
   answered_round_ = std::exchange(telling_, 0);

@@ -207,6 +207,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::optional<LoggingLevel> level_;
   std::optional<LoggingLevel> told_level_;  // that the server has taken in this session
   std::optional<LoggingLevel> sent_level_;  // that it was told last
+  bool is_told_again_ = false;              // because the session was renewed meanwhile
   std::uint64_t level_round_ = 0;           // of wanting another
   std::uint64_t telling_ = 0;               // the round that the server is told; 0: none
   std::uint64_t answered_round_ = 0;        // the last one that the server has answered

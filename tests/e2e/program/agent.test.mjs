@@ -358,3 +358,28 @@ test('the spans of a run reach a collector of OpenTelemetry, in the trace of the
   assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /--otlp: the URL of the collector/);
 });
+
+test('an interface that knows the Responses API alone sees what tools write', async (t) => {
+  const { code, stdout, stderr } = await agent(['--ui-events', 'stream up to 4 numbers, and tell me the last one']);
+  assert.equal(code, 0, stderr);
+  const events = stdout.trim().split('\n').map((line) => JSON.parse(line));
+  assert.ok(events.every(({ type }) => type.startsWith('response.')));
+  const tool = events.filter(({ item_id }) => item_id?.startsWith('notif_'));
+  const text = of_type(tool, 'response.output_text.delta').map(({ delta }) => delta).join('');
+  assert.equal(text.trim(), '2 4 6 8.');
+  assert.equal(of_type(tool, 'response.output_text.done')[0].text, text);
+});
+
+test('spans that no collector takes are said to be dropped', async (t) => {
+  const collector = createServer((request, response) => response.writeHead(400).end());
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  t.after(() => collector.close());
+  const url = `http://127.0.0.1:${collector.address().port}/base?key=k`;
+  const urls = [];
+  collector.on('request', (request) => urls.push(request.url));
+  const { code, stderr } = await agent(['--otlp', url, 'Hello']);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /spans were dropped.*status 400/);
+  assert.deepEqual([...new Set(urls)], ['/base/v1/traces?key=k']);
+});

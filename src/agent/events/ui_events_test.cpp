@@ -1,0 +1,59 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json/json.hpp"
+#include "json/members.hpp"
+#include "sluice/agent_event.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> names(const std::vector<json::object>& events) {
+  std::vector<std::string> out;
+  for (const json::object& event : events) out.emplace_back(text_at(event, "type"));
+  return out;
+}
+
+TEST(UiEvents, WhatAToolWritesIsAMessage) {
+  UiEvents view;
+  const auto wrote = [&view](std::string call, std::string text) {
+    return view.show({.type = AgentEventType::tool_output_delta,
+                      .call_id = std::move(call),
+                      .text = std::move(text)},
+                     "run");
+  };
+  const auto first = wrote("c1", "2 ");
+  EXPECT_THAT(names(first), ElementsAre("response.output_item.added", "response.content_part.added",
+                                        "response.output_text.delta"));
+  EXPECT_EQ(first[0].at("item").at("id"), "notif_c1");
+  EXPECT_EQ(first[2].at("delta"), "2 ");
+  EXPECT_EQ(first[2].at("item_id"), "notif_c1");
+  EXPECT_THAT(names(wrote("c2", "x")), testing::SizeIs(3)) << "another call is another message";
+  EXPECT_THAT(names(wrote("c1", "4 ")), ElementsAre("response.output_text.delta"));
+  const auto last =
+      view.show({.type = AgentEventType::tool_output_done, .call_id = "c1", .text = "all"}, "run");
+  EXPECT_THAT(names(last), ElementsAre("response.output_text.done", "response.content_part.done",
+                                       "response.output_item.done"));
+  EXPECT_EQ(last[2].at("item").at("content").at(0).at("text"), "2 4 ");
+}
+
+TEST(UiEvents, TheModelsEventsAreAsTheyAreAndOthersAreLeftOut) {
+  UiEvents view;
+  const AgentEvent said{.type = AgentEventType::output_text_delta, .item_id = "m", .text = "Hi"};
+  EXPECT_THAT(view.show(said, "run"), ElementsAre(to_object(said, "run")));
+  for (const AgentEventType type :
+       {AgentEventType::run_started, AgentEventType::tool_progress, AgentEventType::tool_detached,
+        AgentEventType::tool_output_started, AgentEventType::tool_output_done,
+        AgentEventType::tool_output_delta, AgentEventType::run_done}) {
+    EXPECT_THAT(view.show({.type = type, .call_id = "c"}, "run"), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace sluice
