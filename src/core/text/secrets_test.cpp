@@ -30,8 +30,8 @@ TEST(SecretsTest, UrlsLoseWhatMayBeSecret) {
   EXPECT_EQ(masked_url(""), "");
 }
 
-std::string without_secrets(std::string text, std::vector<std::string> secrets) {
-  return SecretMask(std::move(secrets)).masked(std::move(text));
+std::string without_secrets(std::string text, const std::vector<std::string>& secrets) {
+  return SecretMask(secrets).masked(std::move(text));
 }
 
 TEST(SecretsTest, TextsLoseWhatIsSecretInAUrl) {
