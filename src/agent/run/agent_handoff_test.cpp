@@ -44,7 +44,10 @@ class HandoffTest : public ::testing::Test {
     return {.engine = &expert_model,
             .tools = &expert_tools,
             .options = std::move(options),
-            .handoffs = [this] { return std::vector{handoff("to_front", "front")}; }};
+            .handoffs = [this] {
+              return is_final ? std::vector<RunHandoff>()
+                              : std::vector{handoff("to_front", "front")};
+            }};
   }
   RunHandoff handoff(std::string tool, std::string agent) {
     const bool is_front = agent == "front";
@@ -75,6 +78,7 @@ class HandoffTest : public ::testing::Test {
 
   RunningCalls running_calls = RunningCalls::transfer;
   bool is_gone = false;
+  bool is_final = false;  // the expert hands nothing back
   bool keeps = false;
   KeptBench bench;
   FakeModel expert_model;
@@ -195,6 +199,7 @@ TEST_F(HandoffTest, BudgetsAreOfTheWholeRun) {
 
 TEST_F(HandoffTest, AKeptRunGoesOnWithTheAgentThatHasIt) {
   keeps = true;
+  is_final = true;
   start();
   hand_over_with_call();
   const json::object state = bench.state();

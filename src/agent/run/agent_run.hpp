@@ -197,6 +197,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   Engine* engine_ = nullptr;
   Engine* reaction_engine_ = nullptr;
   ToolHost* tools_ = nullptr;
+  std::map<std::string, ToolHost*, std::less<>> hosts_;  // of the agents so far, by their names
   AgentOptions options_;
   std::function<std::vector<RunHandoff>()> find_handoffs_;
   std::vector<RunHandoff> handoffs_;  // that the model is offered

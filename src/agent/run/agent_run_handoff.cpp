@@ -48,6 +48,7 @@ void AgentRun::adopt(RunAgent agent) {
   reaction_engine_ = agent.reaction_engine == nullptr ? agent.engine : agent.reaction_engine;
   tools_ = agent.tools;
   options_ = std::move(agent.options);
+  hosts_.insert_or_assign(options_.name, tools_);
   find_handoffs_ = std::move(agent.handoffs);
   history_.set_options(history_options());
 }

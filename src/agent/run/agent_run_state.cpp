@@ -210,6 +210,8 @@ Result<void> AgentRun::restore_call(const json::object& kept) {
   ToolHost* host = tools_;
   if (agent.empty()) {
     agent = options_.name;
+  } else if (const auto known = hosts_.find(agent); known != hosts_.end()) {
+    host = known->second;
   } else if (auto former = reachable_agent(agent)) {
     host = former->tools;
     kept_.push_back(std::move(former->keeps));
