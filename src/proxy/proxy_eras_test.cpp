@@ -324,46 +324,6 @@ TEST_P(ProxyErasTest, LeavesASlowServerThatLivesAlone) {
   EXPECT_THAT(client.result_of(id), HasSubstr("at last"));
 }
 
-/// A call of a client that does not read, up to the moment at which the server has to wait.
-class UnreadCall {
- public:
-  UnreadCall(FakeServer& server, FakeProxy& proxy, FakeClient& client)
-      : server_(&server), proxy_(&proxy) {
-    server.on_message = [this](FakeLink& link, const json::object& message) {
-      if (text_at(message, "method") != "tools/call") return;
-      asked_ = message;
-      by = &link;
-    };
-    id = client.request("tools/call", {{"name", "tool"}});
-    proxy.run();
-    client.reads = false;
-    while (by->paused.empty() && said < 1000) say();
-    server.heard.clear();
-  }
-  void say() {
-    by->say({{"jsonrpc", "2.0"},
-             {"method", "notifications/progress"},
-             {"params",
-              {{"progressToken", asked_.at("params").at("_meta").at("progressToken")},
-               {"progress", ++said},
-               {"message", std::string(10'000, 'x')}}}});
-    proxy_->run();
-  }
-  void answer() {
-    server_->answer(*by, asked_, text_result("done"));
-    proxy_->run();
-  }
-
-  FakeLink* by = nullptr;
-  std::int64_t id = 0;
-  int said = 0;
-
- private:
-  FakeServer* server_;
-  FakeProxy* proxy_;
-  json::object asked_;
-};
-
 TEST_P(ProxyErasTest, AServerWaitsWhileTheClientDoesNotReadAndNothingIsLost) {
   UnreadCall call(server, proxy, client);
   EXPECT_LT(call.said, 300) << "a stream has a MiB";

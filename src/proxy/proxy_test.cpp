@@ -238,65 +238,6 @@ TEST(ProxyTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(server.heard, ::testing::Contains(HasSubstr("resources/subscribe")));
 }
 
-TEST(ProxyTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
-  FakeServer server("behind", false);
-  std::vector<json::object> levels;
-  std::string call;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "logging/setLevel") {
-      levels.push_back(message);
-    } else if (call.empty()) {
-      call = to_json(message.at("id"));
-    } else {
-      server.answer(link, message, text_result("done"));
-    }
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::session);
-  client.initialize();
-  proxy.run();
-  const auto id = client.request("tools/call", {{"name", "tool"}});
-  proxy.run();
-  client.request("logging/setLevel", {{"level", "debug"}});
-  proxy.run();
-  ASSERT_THAT(levels, SizeIs(1));
-  FakeLink& link = *server.links.front();
-  link.forget_session(call);
-  proxy.run();
-  EXPECT_THAT(levels, SizeIs(1)) << "one beside it could overtake it";
-  server.answer(link, levels[0], json::object());
-  proxy.run();
-  ASSERT_THAT(levels, SizeIs(2)) << "nobody knows which session has taken it";
-  const auto next = client.request("tools/call", {{"name", "tool"}});
-  proxy.run();
-  EXPECT_EQ(client.answer_to(next), nullptr) << "the new session does not know the level yet";
-  server.answer(link, levels[1], json::object());
-  proxy.run();
-  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
-  EXPECT_THAT(client.result_of(next), HasSubstr("done"));
-}
-
-TEST(ProxyTest, AServerThatForgetsEachSessionIsNotToldTheLevelForEver) {
-  FakeServer server("behind", false);
-  std::size_t levels = 0;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") != "logging/setLevel") {
-      return server.answer(link, message, text_result("done"));
-    }
-    ++levels;
-    link.forget_session(to_json(message.at("id")));
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::session);
-  client.initialize();
-  proxy.run();
-  client.request("logging/setLevel", {{"level", "debug"}});
-  const auto id = client.request("tools/call", {{"name", "tool"}});
-  for (int i = 0; i < 100; ++i) proxy.advance(10ms);
-  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
-  EXPECT_LT(levels, 6U);
-}
-
 TEST(ProxyTest, AServerThatHasToWaitIsNotTakenForOneThatHangs) {
   FakeServer server("behind", false);
   UpstreamOptions upstream = server.upstream();
@@ -368,118 +309,6 @@ TEST(ProxyTest, WhatIsLearnedOfToolsIsBounded) {
   EXPECT_TRUE(knows(std::to_string(Upstream::kMaxTools - 1)));
 }
 
-TEST(ProxyTest, ARequestDoesNotOvertakeTheLevelOfItsLogMessages) {
-  FakeServer server("behind", false);
-  std::optional<json::object> level;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "logging/setLevel") {
-      level = message;
-    } else {
-      server.answer(link, message, json::object());
-    }
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::connection);
-  const json::object meta{{"io.modelcontextprotocol/logLevel", "info"}};
-  const auto first = client.request("tools/call", {{"name", "tool"}}, meta);
-  const auto dropped = client.request("tools/call", {{"name", "tool"}}, meta);
-  proxy.run();
-  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel")));
-  client.cancel(dropped);
-  proxy.run();
-  server.answer(*server.links.front(), *level, json::object());
-  proxy.run();
-  EXPECT_EQ(client.result_of(first).contains("resultType"), true);
-  EXPECT_THAT(server.heard, ElementsAre(HasSubstr("logging/setLevel"), HasSubstr("tools/call")));
-  // The server knows the level by now.
-  client.request("tools/call", {{"name", "tool"}}, meta);
-  proxy.run();
-  EXPECT_THAT(server.heard, SizeIs(3));
-}
-
-TEST(ProxyTest, ARequestWaitsForNoLevelThatIsSetAfterIt) {
-  FakeServer server("behind", false);
-  std::vector<json::object> levels;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "logging/setLevel") {
-      levels.push_back(message);
-    } else {
-      server.answer(link, message, json::object());
-    }
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::session);
-  client.initialize();
-  proxy.run();
-  const auto set = [&](const char* level) {
-    client.request("logging/setLevel", {{"level", level}});
-    proxy.run();
-  };
-  set("info");
-  const auto first = client.request("tools/call", {{"name", "first"}});
-  set("debug");
-  const auto second = client.request("tools/call", {{"name", "second"}});
-  proxy.run();
-  ASSERT_THAT(levels, SizeIs(1));
-  EXPECT_EQ(client.answer_to(first), nullptr);
-  server.answer(*server.links.front(), levels[0], json::object());
-  proxy.run();
-  EXPECT_NE(client.answer_to(first), nullptr);
-  ASSERT_THAT(levels, SizeIs(2));
-  EXPECT_EQ(client.answer_to(second), nullptr);
-  server.answer(*server.links.front(), levels[1], json::object());
-  proxy.run();
-  EXPECT_NE(client.answer_to(second), nullptr);
-}
-
-TEST(ProxyTest, TheLevelThatIsWantedLastIsToldLast) {
-  FakeServer server("behind", false);
-  std::vector<json::object> asked;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "logging/setLevel") {
-      asked.push_back(message);
-    } else {
-      server.answer(link, message, json::object());
-    }
-  };
-  const auto last_level = [&] {
-    return std::string(text_at(asked.back().at("params").as_object(), "level"));
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::session);
-  client.initialize();
-  proxy.run();
-  for (const char* const level : {"info", "debug", "error", "debug", "error", "warning"}) {
-    client.request("logging/setLevel", {{"level", level}});
-    proxy.run();
-  }
-  const auto call = client.request("tools/call", {{"name", "tool"}});
-  proxy.run();
-  ASSERT_THAT(asked, SizeIs(1));
-  server.answer(*server.links.front(), asked[0], json::object());
-  proxy.run();
-  ASSERT_THAT(asked, SizeIs(2)) << "what nobody wants any more is left out";
-  EXPECT_EQ(last_level(), "warning");
-  EXPECT_EQ(client.answer_to(call), nullptr);
-  server.post(*server.links.front(), {{"jsonrpc", "2.0"},
-                                      {"id", asked[1].at("id")},
-                                      {"error", {{"code", -32000}, {"message", "not now"}}}});
-  proxy.run();
-  EXPECT_NE(client.answer_to(call), nullptr);
-  client.request("logging/setLevel", {{"level", "warning"}});
-  proxy.run();
-  ASSERT_THAT(asked, SizeIs(3)) << "it was refused";
-  EXPECT_EQ(last_level(), "warning");
-  client.request("logging/setLevel", {{"level", "debug"}});
-  client.request("logging/setLevel", {{"level", "warning"}});
-  server.answer(*server.links.front(), asked[2], json::object());
-  proxy.run();
-  const auto next = client.request("tools/call", {{"name", "tool"}});
-  proxy.run();
-  EXPECT_NE(client.answer_to(next), nullptr);
-  EXPECT_EQ(last_level(), "warning");
-}
-
 TEST(ProxyTest, AServerThatHangsIsGivenUpHoweverMuchItHasToAnswer) {
   FakeServer server("behind", false);
   server.shares_connection = true;
@@ -503,21 +332,6 @@ TEST(ProxyTest, AServerThatHangsIsGivenUpHoweverMuchItHasToAnswer) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     EXPECT_THAT(clients[i / 20]->result_of(ids[i]), HasSubstr("it hangs"));
   }
-}
-
-TEST(ProxyTest, AServerThatSaysNothingOfTheLevelHoldsRequestsOnlyForAWhile) {
-  FakeServer server("behind", false);
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "tools/call") server.answer(link, message, json::object());
-  };
-  FakeProxy proxy({server.upstream()});
-  FakeClient client(*proxy.server, Kind::connection);
-  const auto id = client.request("tools/call", {{"name", "tool"}},
-                                 {{"io.modelcontextprotocol/logLevel", "info"}});
-  proxy.run();
-  EXPECT_EQ(client.answer_to(id), nullptr);
-  proxy.advance(30s);
-  EXPECT_NE(client.answer_to(id), nullptr);
 }
 
 TEST(ProxyTest, ASessionHearsOfWhatMayHaveChangedBeforeItsServerCouldTell) {
