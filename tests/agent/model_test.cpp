@@ -178,11 +178,21 @@ TEST(CustomModelTest, MayEndInACallbackOfAClientThatItWaitsFor) {
     co_await call.in_background([open] { open.wait(); });
     co_return "waited";
   });
-  server.tool("answer", "Answers", [](Unit, Call&) { return std::string("at once"); });
+  std::promise<void> heard;
+  const std::shared_future<void> hears = heard.get_future().share();
+  server.tool("answer", "Answers once somebody hears of it",
+              [hears](Unit, Call& call) -> Task<std::string> {
+                co_await call.in_background([hears] { hears.wait(); });
+                co_return "heard";
+              });
   Client client = connect(server);
   std::promise<std::string> waited;
   std::optional<Agent> agent(custom_model("waits", [&](const ModelRequest&, ModelAnswer&) {
-    waited.set_value(client.call("wait").result().text());
+    try {
+      waited.set_value(client.call("wait").result().text());
+    } catch (const std::exception& error) {
+      waited.set_value(error.what());
+    }
   }));
   {
     auto run = agent->run("Go");
@@ -193,6 +203,8 @@ TEST(CustomModelTest, MayEndInACallbackOfAClientThatItWaitsFor) {
     agent.reset();
     opened.set_value();
   });
+  // Not before, or the callback would be called on this thread.
+  heard.set_value();
   EXPECT_EQ(waited.get_future().get(), "waited");
 }
 
