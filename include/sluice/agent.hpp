@@ -128,9 +128,10 @@ class Agent {
   const std::vector<AgentTool>& tools() const;
   /// Lets the model of this agent hand conversations over to `other`, by a tool. From then on the
   /// run is the other's: its model, instructions, tools, policies, guardrails and rules of approval
-  /// count; the budgets and limits remain. Agents may hand over to each other. It is for answers
-  /// that follow, and neither agent keeps the other: once the last handle and run of `other` are
-  /// gone, the tool says so. Throws Error -32602 if the tool's name is that of another tool.
+  /// count; the budgets and limits remain. Agents may hand over to each other. Runs are
+  /// offered it that begin, or come to this agent, afterwards. Neither agent keeps the other: once
+  /// the last handle and run of `other` are gone, the tool says so. Throws Error -32602 if the
+  /// tool's name is that of another tool.
   void add_handoff(const Agent& other, HandoffOptions options = {}) const;
 
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the

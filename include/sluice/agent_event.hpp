@@ -153,14 +153,17 @@ json::object to_object(const AgentEvent& event, std::string_view run_id);
 
 /// The events of a run for a user interface that knows the Responses API alone: those of the model
 /// as they are, and what a tool writes as a message of its own, whose id is `notif_` and that of
-/// the call. Other events are left out. Use one for each run.
+/// the call. Other events are left out. The `done` events of a message have the first kMaxText
+/// bytes of its text. Use one for each run.
 class UiEvents {
  public:
+  static constexpr std::size_t kMaxText = std::size_t{1} << 20U;
+
   /// What the interface gets for an event, in order; perhaps nothing.
   std::vector<json::object> show(const AgentEvent& event, std::string_view run_id);
 
  private:
-  std::map<std::string, std::string, std::less<>> open_;  // what each call has written so far
+  std::map<std::string, std::string, std::less<>> open_;  // what each running call has written
 };
 
 }  // namespace sluice

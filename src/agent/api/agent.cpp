@@ -12,6 +12,13 @@
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+TraceContext traced_by(const TraceContext* parent) {
+  return parent == nullptr ? TraceContext() : *parent;
+}
+
+}  // namespace
 
 Run::Run(std::shared_ptr<detail::RunState> state) : state_(std::move(state)) {}
 Run::~Run() = default;
@@ -116,14 +123,6 @@ void Agent::add_handoff(const Agent& other, HandoffOptions options) const {
 const std::vector<AgentTool>& Agent::tools() const {
   return state_->tools.tools();
 }
-
-namespace {
-
-TraceContext traced_by(const TraceContext* parent) {
-  return parent == nullptr ? TraceContext() : *parent;
-}
-
-}  // namespace
 
 Run Agent::run(std::string input, std::string id, const TraceContext* parent) const {
   return Run(std::make_shared<detail::RunState>(

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/events/message_item.hpp"
 #include "json/members.hpp"
 
 namespace sluice {
@@ -75,10 +76,7 @@ json::object ResponseWriter::response(std::string_view status) const {
 
 json::object ResponseWriter::part() const {
   if (open_ == Open::reasoning) return {{"type", "reasoning_text"}, {"text", text_}};
-  return {{"type", "output_text"},
-          {"text", text_},
-          {"annotations", json::array()},
-          {"logprobs", json::array()}};
+  return text_part(text_);
 }
 
 json::object ResponseWriter::item(std::string_view status) const {
@@ -92,11 +90,7 @@ json::object ResponseWriter::item(std::string_view status) const {
             {"summary", json::array()},
             {"content", std::move(content)}};
   }
-  return {{"id", item_id_},
-          {"type", "message"},
-          {"status", status},
-          {"role", "assistant"},
-          {"content", std::move(content)}};
+  return message_item(item_id_, status, std::move(content));
 }
 
 void ResponseWriter::begin_item(json::object item) {

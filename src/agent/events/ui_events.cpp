@@ -1,28 +1,14 @@
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "agent/events/message_item.hpp"
+#include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "sluice/agent_event.hpp"
 
 namespace sluice {
-namespace {
-
-json::object text_part(std::string_view text) {
-  return {{"type", "output_text"},
-          {"text", text},
-          {"annotations", json::array()},
-          {"logprobs", json::array()}};
-}
-
-json::object message_item(std::string_view id, std::string_view status, json::array content) {
-  return {{"id", id},
-          {"type", "message"},
-          {"status", status},
-          {"role", "assistant"},
-          {"content", std::move(content)}};
-}
-
-}  // namespace
-
 std::vector<json::object> UiEvents::show(const AgentEvent& event, std::string_view run_id) {
   std::vector<json::object> out;
   const std::string id = "notif_" + event.call_id;
@@ -44,7 +30,9 @@ std::vector<json::object> UiEvents::show(const AgentEvent& event, std::string_vi
       add(AgentEventType::output_item_added, {{"item", message_item(id, "in_progress", {})}});
       add_of_part(AgentEventType::content_part_added, {{"part", text_part("")}});
     }
-    text->second += event.text;
+    std::string& kept = text->second;
+    const std::string_view more = std::string_view(event.text).substr(0, kMaxText - kept.size());
+    kept += more.substr(0, complete_utf8_prefix(more));
     add_of_part(AgentEventType::output_text_delta,
                 {{"delta", event.text}, {"logprobs", json::array()}});
   } else if (event.type == AgentEventType::tool_output_done) {

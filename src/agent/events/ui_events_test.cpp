@@ -43,6 +43,18 @@ TEST(UiEvents, WhatAToolWritesIsAMessage) {
   EXPECT_EQ(last[2].at("item").at("content").at(0).at("text"), "2 4 ");
 }
 
+TEST(UiEvents, OfALongOutputTheBeginningIsKept) {
+  UiEvents view;
+  const std::string piece(UiEvents::kMaxText / 2 + 1, 'x');
+  for (int i = 0; i < 3; ++i) {
+    const auto shown = view.show(
+        {.type = AgentEventType::tool_output_delta, .call_id = "c", .text = piece}, "run");
+    EXPECT_EQ(text_at(shown.back(), "delta").size(), piece.size());
+  }
+  const auto last = view.show({.type = AgentEventType::tool_output_done, .call_id = "c"}, "run");
+  EXPECT_EQ(text_at(last[0], "text").size(), UiEvents::kMaxText);
+}
+
 TEST(UiEvents, TheModelsEventsAreAsTheyAreAndOthersAreLeftOut) {
   UiEvents view;
   const AgentEvent said{.type = AgentEventType::output_text_delta, .item_id = "m", .text = "Hi"};

@@ -51,8 +51,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// none with effects is made again, and after whatever else changes it. A run whose state cannot
   /// be kept fails. Call before it begins.
   void keep_with(StateKeeper& keeper);
-  /// What belongs to the agents that it has been a run of so far.
-  [[nodiscard]] std::vector<std::shared_ptr<const void>> agents() const { return kept_; }
+  /// Keeps the agents that this has been a run of.
+  [[nodiscard]] std::vector<std::shared_ptr<const void>> agents() const { return agents_; }
   /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
   /// call. Call before it begins.
   void trace_with(const RunSpans& spans) { spans_ = &spans; }
@@ -93,7 +93,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
  private:
   enum class Phase : std::uint8_t { created, running, closing, grace, over };
   /// A hand-off that is to come.
-  struct Handover {
+  struct PendingHandoff {
     RunAgent to;
     HandoffOptions::RunningCalls running_calls;
     std::string call_id;
@@ -193,7 +193,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
   Executor* loop_;
   RunEvents* events_;
-  std::vector<std::shared_ptr<const void>> kept_;  // what belongs to the agents so far
+  std::vector<std::shared_ptr<const void>> agents_;  // keeps those so far
   Engine* engine_ = nullptr;
   Engine* reaction_engine_ = nullptr;
   ToolHost* tools_ = nullptr;
@@ -201,7 +201,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   AgentOptions options_;
   std::function<std::vector<RunHandoff>()> find_handoffs_;
   std::vector<RunHandoff> handoffs_;  // that the model is offered
-  std::optional<Handover> handover_;
+  std::optional<PendingHandoff> pending_handoff_;
   bool is_new_ = false;  // the conversation was handed over, and the model was not asked since
   RunHistory history_;
   std::string offered_;  // the tools, as JSON
@@ -235,8 +235,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known
   /// to be still the one whose they are, and may cancel them.
   std::vector<std::unique_ptr<ToolCall>> ended_tasks_;
-  std::size_t keeping_ended_ = 0;         // of these, what the state has that is being kept
-  bool keeps_again_ = false;              // the state has changed meanwhile
+  std::size_t keeping_ended_ = 0;  // so many of these have ended in the state that is being kept
+  bool keeps_again_ = false;       // the state has changed meanwhile
   std::optional<AgentEvent> last_event_;  // waits until the state is kept
   bool is_scheduled_ = false;
   Executor::TimerId timer_ = 0;

@@ -41,7 +41,7 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 
 json::object AgentRun::state() const {
   // Of a hand-off that is to come only the new agent is left.
-  const std::string& agent = handover_ ? handover_->to.options.name : options_.name;
+  const std::string& agent = pending_handoff_ ? pending_handoff_->to.options.name : options_.name;
   json::array calls;
   for (const auto& [id, call] : calls_) {
     const std::string arguments = to_json(call->arguments);
@@ -214,7 +214,7 @@ Result<void> AgentRun::restore_call(const json::object& kept) {
     host = known->second;
   } else if (auto former = reachable_agent(agent)) {
     host = former->tools;
-    kept_.push_back(std::move(former->keeps));
+    agents_.push_back(std::move(former->keeps));
   }
   const auto& tools = host->tools();
   const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);

@@ -22,7 +22,7 @@ struct RunAgent {
   AgentOptions options = {};
   /// Those that the conversation can be handed over to. Called on the run's loop; empty: none.
   std::function<std::vector<RunHandoff>()> handoffs = {};
-  std::shared_ptr<const void> keeps = {};  // what this points to
+  std::shared_ptr<const void> keeps = {};  // owns what this points to
 };
 
 /// A way from one agent to another.

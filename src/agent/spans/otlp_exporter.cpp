@@ -47,10 +47,8 @@ class ExportReply {
     if (body_.text().size() + bytes.size() > kMaxReply || !body_.append(bytes)) on_complete();
   }
   void on_complete() {
-    constexpr int kOk = 200;
-    constexpr int kMoreThanOk = 300;
     const int status = body_.status();
-    if (status >= kOk && status < kMoreThanOk) {
+    if (status / 100 == 2) {
       log_partial_success();
       return end({});
     }

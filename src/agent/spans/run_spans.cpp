@@ -190,14 +190,14 @@ void RunSpans::begin_reactions(const AgentEvent& event) {
     Span span = begin("react_to_tool " + tool, "react_to_tool", call->second.span.span_id);
     span.attributes["gen_ai.tool.name"] = tool;
     span.attributes["gen_ai.tool.call.id"] = call->first;
-    reactions_.push_back({.call_id = call->first, .span = std::move(span)});
+    reactions_.push_back(std::move(span));
   }
 }
 
 void RunSpans::end_reactions() {
-  for (Reaction& each : std::exchange(reactions_, {})) {
-    if (!last_answer_.empty()) each.span.links.push_back(last_answer_);
-    end(std::move(each.span));
+  for (Span& each : std::exchange(reactions_, {})) {
+    if (!last_answer_.empty()) each.links.push_back(last_answer_);
+    end(std::move(each));
   }
 }
 

@@ -38,10 +38,6 @@ class RunSpans {
   [[nodiscard]] json::object meta_of(std::string_view call_id) const;
 
  private:
-  struct Reaction {
-    std::string call_id;
-    Span span;
-  };
   struct CallSpan {
     Span span;
     std::uint64_t chunks = 0;
@@ -69,7 +65,7 @@ class RunSpans {
   std::optional<Span> answer_;
   std::string last_answer_;  // the id of its span, for the reactions
   std::map<std::string, CallSpan, std::less<>> calls_;
-  std::vector<Reaction> reactions_;
+  std::vector<Span> reactions_;
 };
 
 }  // namespace sluice

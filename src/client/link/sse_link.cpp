@@ -52,7 +52,7 @@ void SseLink::close(std::function<void()> done) {
   owner_ = &nobody();
   last_words_.begin(std::move(done), [this] { leave(); });
   waiting_.clear();
-  // The others have been taken, or are requests.
+  // What is in no lane has been taken, or is a request.
   std::erase_if(posts_, [](const auto& each) { return each.second.lane == nullptr; });
   if (posts_.empty()) leave();
 }

@@ -80,8 +80,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
   [[nodiscard]] Upstream& upstream() const { return *upstream_; }
   /// Whom this is for. `programs` limits how many programs run for a principal, of which this may
-  /// start one; `memory` has what the server asks outside of calls. Before the first call nothing
-  /// limits them.
+  /// start one; `memory` is charged with what the server asks outside of calls. Before the first
+  /// call nothing limits them.
   struct Payer {
     std::shared_ptr<ClientQuota> programs;
     std::string principal;
