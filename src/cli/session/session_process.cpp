@@ -28,6 +28,7 @@
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
+#include "net/process/pidfd.hpp"
 #include "protocol/server_info.hpp"
 
 namespace sluice {
@@ -225,6 +226,12 @@ Result<void> stop_session(const SessionFiles& files, const SessionInfo& session)
   if (session.process == 0) {
     return fail(kExitFailure, session.name + " is about to begin; try again");
   }
+  const Descriptor process = open_pidfd(session.process);
+  // It ends a moment after it has removed its files.
+  const auto has_ended = [&process] {
+    pollfd end{.fd = process.get(), .events = POLLIN, .revents = 0};
+    return !process || ::poll(&end, 1, 0) == 1;
+  };
   const auto is_gone_within = [&](std::chrono::nanoseconds time) -> Result<bool> {
     const auto until = std::chrono::steady_clock::now() + time;
     while (true) {
@@ -233,7 +240,7 @@ Result<void> stop_session(const SessionFiles& files, const SessionInfo& session)
       const bool is_there = std::ranges::any_of(*all, [&](const SessionInfo& each) {
         return each.name == session.name && each.process == session.process;
       });
-      if (!is_there) return true;
+      if (!is_there && has_ended()) return true;
       if (std::chrono::steady_clock::now() >= until) return false;
       std::this_thread::sleep_for(kStopPoll);
     }

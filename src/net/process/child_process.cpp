@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/crypto/random.hpp"
+#include "net/process/pidfd.hpp"
 
 extern char** environ;
 
@@ -202,10 +203,6 @@ pid_t spawn(const Image& image, int input, int output, int errors, Pipe& told) {
   return -failed;
 }
 
-int pidfd_of(pid_t process) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
-}
-
 /// Whether the environment that the process was started with has the mark.
 bool is_marked(const std::string& process, std::string_view mark) {
   const Descriptor file(::open(("/proc/" + process + "/environ").c_str(), O_RDONLY | O_CLOEXEC));
@@ -232,7 +229,7 @@ bool kill_marked_once(std::string_view mark) {
     pid_t process = 0;
     const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), process);
     if (bad != std::errc() || end != name.data() + name.size() || process == ::getpid()) continue;
-    const Descriptor held(pidfd_of(process));
+    const Descriptor held = open_pidfd(process);
     if (!held || !is_marked(name, mark)) continue;
     ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
     is_any = true;
@@ -267,7 +264,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   Running(EventLoop& loop, pid_t process, std::string mark, ChildDeadlines deadlines)
       : loop_(&loop),
         pid_(process),
-        descriptor_(pidfd_of(process)),
+        descriptor_(open_pidfd(process)),
         mark_(std::move(mark)),
         deadlines_(deadlines) {}
   ~Running() override {
