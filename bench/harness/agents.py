@@ -113,3 +113,30 @@ def run_agent_peers_backlog(bench: Bench) -> Result:
     less = Check("chunks for the same CPU, x the SDK with a callback", ratio, 20, at_least=True)
     # How old a chunk is depends on how many wait before it.
     return Result(_figures(found, "p50_us", "p99_us"), [less])
+
+
+_REACTIONS = {
+    "update": "an update behind what the model has said",
+    "rewrite": "the placeholder rewritten into the result",
+    "interruption": "an update that breaks an answer off, from its messages",
+    "injection": "the same, injected into the sequence of the model's tokens",
+    "whole": "without what was computed before",
+}
+
+
+def run_agent_reactions(bench: Bench) -> Result:
+    rounds = "3" if bench.quick else str(20 * bench.rounds)
+    command = [bench.paths.reactions, bench.paths.model, rounds]
+    # The program has the model in itself, so there is no server to leave a core to.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise BenchError(done.stderr.strip())
+    found = json.loads(done.stdout)
+    figures = {
+        label: {"new tokens": found[key]["tokens"], "ms to the first word": found[key]["ms"]}
+        for key, label in _REACTIONS.items()
+    }
+    fewer = found["whole"]["tokens"] / found["injection"]["tokens"]
+    less = found["whole"]["ms"] / found["injection"]["ms"]
+    return Result(figures, [Check("tokens of the whole for one of an injection", fewer, 10, at_least=True),
+                            Check("time of the whole for that of an injection", less, 3, at_least=True)])

@@ -24,6 +24,8 @@ class Paths:
     load: str
     client: str
     agent: str
+    reactions: str
+    model: str
     micro: str
     peers: str
     scratch: str

@@ -3,7 +3,13 @@
 import dataclasses
 from collections.abc import Callable
 
-from .agents import run_agent_latency, run_agent_peers, run_agent_peers_backlog, run_agent_runs
+from .agents import (
+    run_agent_latency,
+    run_agent_peers,
+    run_agent_peers_backlog,
+    run_agent_reactions,
+    run_agent_runs,
+)
 from .calls import run_echo, run_poll
 from .checks import Result, run_micro
 from .clients import run_client_calls, run_client_memory, run_client_streams
@@ -49,6 +55,7 @@ ROWS = [
     Row("agent-runs", "The agent: 1,000 runs with 10 tools of 2 chunks/s, on one core", run_agent_runs),
     Row("agent-peers", "The agent: 100 runs with a tool of 50 chunks/s, beside OpenAI's agents SDK", run_agent_peers),
     Row("agent-peers-backlog", "The agent: 100 runs with a tool as fast as it is read, beside the same", run_agent_peers_backlog),
+    Row("agent-reactions", "The agent: what a reaction costs the built-in model, with half a context before it", run_agent_reactions),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
 ]

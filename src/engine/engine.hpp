@@ -27,6 +27,8 @@ inline constexpr std::size_t kMaxCallId = 256;
 /// The most microseconds between two chunks of the synthetic engine.
 inline constexpr std::int64_t kMaxIntervalUs = 60'000'000;
 
+class Generation;
+
 /// What to ask a model for. Exactly one of `messages` and `prompt` is set. Messages are rendered
 /// with the model's chat template. A prompt is used as one user message if the model has a chat
 /// template, and unchanged otherwise.
@@ -42,6 +44,16 @@ struct GenerationRequest {
   bool stream_calls = false;      // also deliver calls as they come: Delta::Kind::tool_call_part
   int priority = 0;               // among requests of one principal; higher is admitted earlier
   std::string principal;          // who asks; principals are served in turn
+  /// The generation of the same principal that `messages` go on from, or null: they are those of
+  /// its request, its answer, and then `new_messages` others. It must have ended. An engine that
+  /// still has the sequence of its tokens may append the new messages to it, so that nothing else
+  /// is computed again. The model then sees its answer as it has written it, with its reasoning.
+  /// Otherwise all of `messages` are what it sees.
+  std::shared_ptr<const Generation> continues;
+  std::size_t new_messages = 0;
+  /// Whether `continues` of a later request may be this one's generation, which then keeps its
+  /// tokens as long as it lives: at most 4 bytes for each of the context.
+  bool keeps_sequence = false;
   // Used by the synthetic engine only:
   std::optional<std::int64_t> count;  // chunks to emit
   std::optional<std::int64_t>
@@ -133,6 +145,8 @@ class Generation {
   /// Tells the engine that the sink has room again.
   virtual void resume() = 0;
   [[nodiscard]] virtual GenerationStatus status() const = 0;
+  /// Whether it has ended and a later request may go on from it (GenerationRequest::continues).
+  [[nodiscard]] virtual bool keeps_sequence() const { return false; }
 };
 
 struct EngineInfo {

@@ -87,6 +87,7 @@ RunHistory::RunHistory(RunHistoryOptions options) : options_(std::move(options))
 
 void RunHistory::set_options(RunHistoryOptions options) {
   options_ = std::move(options);
+  settled_ = 0;
   const bool had_some = !kinds_.empty() && kinds_.front() == Kind::system;
   if (had_some) {
     messages_.erase(messages_.begin());
@@ -104,6 +105,11 @@ void RunHistory::set_options(RunHistoryOptions options) {
   }
 }
 
+ChatMessage& RunHistory::changed(std::size_t message) {
+  if (message < settled_) settled_ = 0;
+  return messages_[message];
+}
+
 void RunHistory::push(Kind kind, std::string role, std::string text) {
   messages_.push_back({.role = std::move(role), .content = std::move(text)});
   kinds_.push_back(kind);
@@ -115,11 +121,12 @@ void RunHistory::add_input(std::string_view text) {
   if (!joins) return push(Kind::input, "user", std::string(text));
   // A later update must not be joined to what the user says here, nor rewrite it.
   kinds_.back() = Kind::input;
-  std::string& last = messages_.back().content;
+  std::string& last = changed(messages_.size() - 1).content;
   last.append(kSeparator).append(kInputMark).append("\n").append(text);
 }
 
 void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls) {
+  settled_ = 0;
   if (text.empty() && calls.empty()) return;
   if (!kinds_.empty() && kinds_.back() == Kind::answer) {
     if (!text.empty()) messages_.back().content.append(kSeparator).append(text);
@@ -133,6 +140,7 @@ void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls) {
   }
   open_ = calls.size();
   messages_.back().tool_calls = std::move(calls);
+  settled_ = messages_.size();
 }
 
 void RunHistory::set_result(std::string_view call_id, std::string_view text,
@@ -153,7 +161,7 @@ void RunHistory::set_result(std::string_view call_id, std::string_view text,
   call.state = State::ended;
   if (unseen) call.range = *unseen;
   if (is_at_tail(call)) {
-    messages_[call.message].content = std::move(data);
+    changed(call.message).content = std::move(data);
   } else {
     add_update(found->first, call, call.range, true, data);
   }
@@ -219,7 +227,7 @@ void RunHistory::commit() {
 }
 
 void RunHistory::render(std::size_t message) {
-  ChatMessage& shown = messages_[message];
+  ChatMessage& shown = changed(message);
   const Call& call = calls_.find(shown.tool_call_id)->second;
   json::object placeholder{{"status", "running"}, {"call_id", shown.tool_call_id}};
   if (call.has_output) {
@@ -245,7 +253,7 @@ void RunHistory::add_update(const std::string& call_id, const Call& call, Output
   if (joins) {
     // A result that an update is joined to is not rewritten any more.
     kinds_.back() = Kind::update;
-    messages_.back().content.append(kSeparator).append(part);
+    changed(messages_.size() - 1).content.append(kSeparator).append(part);
   } else {
     push(Kind::update, "user", std::move(part));
   }

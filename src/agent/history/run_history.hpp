@@ -77,6 +77,11 @@ class RunHistory {
   /// Goes on with what was kept. Call only on a new history, which is of no use after an error
   /// (-32602): the state is broken.
   Result<void> restore(const json::object& state);
+  /// How many messages have come since the last answer, if that and all before it are still what
+  /// the model was shown when it gave it; otherwise 0.
+  [[nodiscard]] std::size_t new_messages() const {
+    return settled_ == 0 ? 0 : messages_.size() - settled_;
+  }
   /// The messages, for a request to the model; valid until something is added.
   [[nodiscard]] const std::vector<ChatMessage>& messages() const { return messages_; }
 
@@ -102,6 +107,8 @@ class RunHistory {
   Result<void> check_restored();
   void push(Kind kind, std::string role, std::string text);
   void render(std::size_t message);
+  /// To be called before a message is changed.
+  ChatMessage& changed(std::size_t message);
 
   RunHistoryOptions options_;
   std::vector<ChatMessage> messages_;
@@ -109,6 +116,8 @@ class RunHistory {
   std::map<std::string, Call, std::less<>> calls_;
   std::vector<std::string> round_;  // the calls of the last answer, in their order
   std::size_t open_ = 0;            // calls of the round without an answer
+  /// The messages up to the last answer, none of which has changed since; 0: one has.
+  std::size_t settled_ = 0;
 };
 
 /// `text` as data for a model: valid UTF-8 without controls but tabs and line feeds. The bracket of

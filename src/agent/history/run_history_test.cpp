@@ -171,5 +171,56 @@ TEST(RunHistory, LongTextsAreCutBetweenCharacters) {
   EXPECT_THAT(last(history), HasSubstr("]\n[... 6 bytes left out ...]\n6789äöü"));
 }
 
+TEST(RunHistory, KnowsWhatIsNewSinceTheLastAnswer) {
+  RunHistory history({});
+  EXPECT_EQ(history.new_messages(), 0U);
+  history.add_input("go");
+  EXPECT_EQ(history.new_messages(), 0U);
+  history.add_answer("", {call("a")});
+  EXPECT_EQ(history.new_messages(), 0U);
+  history.detach_open_calls();
+  EXPECT_EQ(history.new_messages(), 1U);
+  history.add_answer("It has begun.");
+  history.add_output("a", {0, 0}, "one");
+  EXPECT_EQ(history.new_messages(), 1U);
+  history.add_output("a", {1, 1}, "two");
+  EXPECT_EQ(history.new_messages(), 1U) << "the new update goes on";
+  history.add_answer("So far so good.");
+  history.set_result("a", "one two");
+  history.add_input("and?");
+  EXPECT_EQ(history.new_messages(), 2U);
+}
+
+TEST(RunHistory, WhatWasShownAndHasChangedIsNotGoneOnFrom) {
+  // A placeholder is rewritten that the model has seen, and had nothing to say of.
+  RunHistory history({});
+  history.add_input("go");
+  history.add_answer("", {call("a")});
+  history.detach_open_calls();
+  history.add_answer("");
+  history.set_result("a", "done");
+  EXPECT_EQ(history.new_messages(), 0U);
+
+  // An update joins another that the model has seen.
+  RunHistory joined({});
+  joined.add_input("go");
+  joined.add_answer("", {call("a")});
+  joined.detach_open_calls();
+  joined.add_answer("Yes.");
+  joined.add_output("a", {0, 0}, "one");
+  joined.add_answer("");
+  joined.add_output("a", {1, 1}, "two");
+  EXPECT_EQ(joined.new_messages(), 0U);
+
+  // The instructions are others.
+  RunHistory handed({.instructions = "Be brief."});
+  handed.add_input("go");
+  handed.add_answer("Yes.");
+  handed.add_input("and?");
+  EXPECT_EQ(handed.new_messages(), 1U);
+  handed.set_options({.instructions = "Be long."});
+  EXPECT_EQ(handed.new_messages(), 0U);
+}
+
 }  // namespace
 }  // namespace sluice

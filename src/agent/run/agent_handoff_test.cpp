@@ -98,6 +98,7 @@ TEST_F(HandoffTest, TheOtherAgentGoesOnWithTheConversation) {
   EXPECT_EQ(shown[0].content, "You are the expert.");
   EXPECT_EQ(shown[1].content, "go");
   EXPECT_EQ(shown[2].content, "One moment.");
+  EXPECT_EQ(expert_model.last().request.continues, nullptr);
   EXPECT_THAT(shown[3].content, HasSubstr("handed over to expert"));
   EXPECT_THAT(expert_model.last().request.tools, HasSubstr("look"));
   EXPECT_THAT(expert_model.last().request.tools, Not(HasSubstr("to_expert")));

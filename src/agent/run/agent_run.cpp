@@ -89,6 +89,7 @@ void AgentRun::offer() {
                                     {{"type", "object"}, {"properties", json::object()}}));
   }
   offered_ = offered.empty() ? std::string() : to_json(offered);
+  last_generation_.reset();
 }
 
 void AgentRun::start(std::string input) {

@@ -206,8 +206,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   RunHistory history_;
   std::string offered_;  // the tools, as JSON
   Phase phase_ = Phase::created;
-  std::unique_ptr<Answer> answer_;     // that is being given
-  std::vector<std::string> reacting_;  // the calls whose output it is shown
+  std::unique_ptr<Answer> answer_;                     // that is being given
+  std::shared_ptr<const Generation> last_generation_;  // of the last answer; null: of other tools
+  std::vector<std::string> reacting_;                  // the calls whose output it is shown
   /// By id; those that have ended until the model has been shown it.
   std::map<std::string, std::shared_ptr<RunningCall>, std::less<>> calls_;
   std::deque<std::string> order_;           // of calls that wait for their turn to run

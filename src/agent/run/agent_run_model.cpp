@@ -85,7 +85,12 @@ void AgentRun::ask() {
   request.sampling = options_.sampling;
   request.max_tokens = options_.max_tokens;
   request.stream_calls = true;
-  if (phase_ != Phase::closing) request.tools = offered_;
+  request.keeps_sequence = true;
+  if (phase_ != Phase::closing) {
+    request.tools = offered_;
+    request.new_messages = history_.new_messages();
+    if (request.new_messages > 0) request.continues = last_generation_;
+  }
   Engine& engine = is_reaction && phase_ == Phase::running ? *reaction_engine_ : *engine_;
   answer_ = std::make_unique<Answer>(static_cast<Answer::Owner&>(*this), *loop_,
                                      ResponseWriter(*events_, "resp_" + std::to_string(responses_),
@@ -155,6 +160,11 @@ std::string AgentRun::call_id_of(const Delta& delta) {
 
 void AgentRun::on_complete(const Completion& completion) {
   const std::unique_ptr<Answer> answer = std::move(answer_);
+  last_generation_ = answer->generation();
+  // What was cut off stands in the engine's sequence, but not in the history.
+  const bool may_continue =
+      last_generation_ != nullptr && last_generation_->keeps_sequence() && !answer->is_cut;
+  if (!may_continue) last_generation_.reset();
   if (const std::string rest = answer->filter.finish(); !rest.empty()) answer->writer.text(rest);
   Completion ended = completion;
   if (answer->is_cut) ended.reason = Completion::Reason::length;

@@ -89,6 +89,9 @@ class FakeModel final : public Engine {
       ++asked_->resumed;
     }
     [[nodiscard]] GenerationStatus status() const override { return {}; }
+    [[nodiscard]] bool keeps_sequence() const override {
+      return asked_->request.keeps_sequence && asked_->sink == nullptr;
+    }
 
    private:
     std::shared_ptr<Asked> asked_;

@@ -40,6 +40,8 @@ class Answer {
   /// Whether it was given up, so its end is no news.
   [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
   void resume();
+  /// For an answer that goes on from this one; null if it has not begun.
+  [[nodiscard]] std::shared_ptr<const Generation> generation() const { return generation_; }
 
   ResponseWriter writer;
   PassFilter filter = {};
@@ -55,7 +57,7 @@ class Answer {
 
   Executor* loop_;
   std::shared_ptr<Sink> sink_;
-  std::unique_ptr<Generation> generation_;
+  std::shared_ptr<Generation> generation_;
   bool is_cancelled_ = false;
 };
 

@@ -83,6 +83,14 @@ class Handle final : public Generation {
     run_->delivery.resume();
     mailbox_->wake();
   }
+  /// The tokens that a run of the same engine and principal may go on from; null if it may not.
+  [[nodiscard]] TokenSequence sequence(const Mailbox& mailbox, std::string_view principal) const {
+    const bool is_known = mailbox_.get() == &mailbox && run_->principal == principal;
+    return is_known && keeps_sequence() ? run_->sequence : nullptr;
+  }
+  [[nodiscard]] bool keeps_sequence() const override {
+    return run_->phase == LlamaRun::Phase::done && run_->sequence != nullptr;
+  }
   [[nodiscard]] GenerationStatus status() const override {
     return {.phase = run_->phase,
             .queue_position = run_->queue_position,
@@ -115,6 +123,11 @@ class Llama final : public LlamaEngine {
     auto run = std::make_shared<LlamaRun>(std::move(sink));
     run->started = SteadyClock().now();
     run->principal = request.principal;
+    run->keeps_sequence = request.keeps_sequence;
+    if (const auto* const earlier = dynamic_cast<const Handle*>(request.continues.get())) {
+      run->continued = earlier->sequence(*mailbox_, request.principal);
+    }
+    request.continues.reset();
     run->place = {.client = client_of(request.principal),
                   .priority = request.priority,
                   .arrival = ++arrivals_};

@@ -20,6 +20,8 @@ namespace sluice {
 
 struct LlamaRun;
 using RunPtr = std::shared_ptr<LlamaRun>;
+/// A prompt and its answer.
+using TokenSequence = std::shared_ptr<const std::vector<llama_token>>;
 
 /// One generation. The atomic members are shared with its handle. All others belong to the thread
 /// that prepares the run, and after that to the engine's thread.
@@ -41,6 +43,9 @@ struct LlamaRun {
   std::optional<PreparedRequest> prepared;     // set until the run is first admitted
   std::optional<Error> fault;                  // why preparing the run failed
   std::string principal;                       // the owner of what the run leaves in its slot
+  TokenSequence continued;                     // which it goes on from; null: none
+  bool keeps_sequence = false;
+  TokenSequence sequence;  // what it was at its end, if it is kept; final once `phase` is `done`
   AdmissionQueue<RunPtr>::Position place;
   TimePoint started;
 

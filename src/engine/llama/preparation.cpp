@@ -47,7 +47,8 @@ void Preparation::work() {
       run = queue_.pop();
     }
     if (!run->cancelled) {
-      auto prepared = preparer_.prepare(*std::move(run->request));
+      auto prepared = preparer_.prepare(*std::move(run->request),
+                                        run->continued == nullptr ? 0 : run->continued->size());
       if (prepared) {
         run->prepared = std::move(*prepared);
       } else {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
@@ -35,6 +36,16 @@ std::size_t longest_text(const llama_vocab* vocab) {
     longest = std::max(longest, std::strlen(llama_vocab_get_text(vocab, token)));
   }
   return longest;
+}
+
+std::vector<std::string> end_texts(const llama_vocab* vocab, const TokenPieces& pieces) {
+  std::vector<std::string> out;
+  for (const llama_token token : pieces.ends()) {
+    if (std::string text = common_token_to_piece(vocab, token, true); !text.empty()) {
+      out.push_back(std::move(text));
+    }
+  }
+  return out;
 }
 
 /// The temperature that the model's file recommends, if it is valid.
@@ -117,6 +128,7 @@ RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context
       context_tokens_(context_tokens),
       pieces_(std::make_shared<const TokenPieces>(vocab_)),
       longest_piece_(longest_text(vocab_)),
+      ends_(end_texts(vocab_, *pieces_)),
       temperature_(recommended_temperature(model)),
       format_(model),
       quick_format_(model) {}
@@ -234,8 +246,8 @@ Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& r
   return answer;
 }
 
-Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text,
-                                                           bool special) const {
+Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text, bool special,
+                                                           bool begins) const {
   // No tokenizer produces fewer tokens than this, so a text that cannot fit need not be tokenized.
   if (text.size() / longest_piece_ >= context_tokens_) {
     std::string at_least = "at least ";
@@ -245,10 +257,10 @@ Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& te
   const auto size = static_cast<std::int32_t>(text.size());
   std::vector<llama_token> tokens(text.size() + 8);
   std::int32_t count = llama_tokenize(vocab_, text.data(), size, tokens.data(),
-                                      static_cast<std::int32_t>(tokens.size()), true, special);
+                                      static_cast<std::int32_t>(tokens.size()), begins, special);
   if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) {
     tokens.resize(static_cast<std::size_t>(-count));
-    count = llama_tokenize(vocab_, text.data(), size, tokens.data(), -count, true, special);
+    count = llama_tokenize(vocab_, text.data(), size, tokens.data(), -count, begins, special);
   }
   if (count < 0) return invalid("the prompt cannot be tokenized");
   tokens.resize(static_cast<std::size_t>(count));
@@ -256,7 +268,8 @@ Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& te
   return tokens;
 }
 
-Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) const {
+Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request,
+                                                 std::size_t continued) const {
   const bool quick = is_quick(request);
   const LlamaGuard guard;
   try {
@@ -264,7 +277,7 @@ Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) cons
     if (auto read = read_arguments(request, budget); !read) {
       return std::unexpected(std::move(read).error());
     }
-    return translate(request, quick ? quick_format_ : format_, budget);
+    return translate(request, quick ? quick_format_ : format_, budget, continued);
   } catch (const std::exception& error) {
     log_warning("the model failed to tokenize a prompt",
                 {{"error", std::string_view(error.what())}});
@@ -272,9 +285,60 @@ Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) cons
   }
 }
 
+/// Renders the end of the conversation with a mark in the place of the answer, and takes what the
+/// template writes behind it. Nothing if that is not certain, or would not fit.
+std::optional<RequestPreparer::Continuation> RequestPreparer::continuation(
+    const GenerationRequest& request, const ChatFormat& format, MemberBudget budget,
+    std::size_t continued) const {
+  const std::vector<ChatMessage>& all = request.messages;
+  if (request.new_messages == 0 || request.new_messages >= all.size()) return std::nullopt;
+  const std::size_t answer = all.size() - request.new_messages - 1;
+  if (all[answer].role != "assistant") return std::nullopt;
+  // A template may demand that a user's message comes first.
+  std::size_t first = answer;
+  while (first > 0 && all[first].role != "user") --first;
+  GenerationRequest end;
+  end.json_schema = request.json_schema;
+  end.grammar = request.grammar;
+  end.tools = request.tools;
+  end.messages.assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+  for (std::size_t i = first; i < answer; ++i) end.messages[i - first].content = "-";
+  ChatMessage& said = end.messages[answer - first];
+  const std::string mark = random_id(16);
+  said.content = mark;
+  auto prompt = format.render(end, budget);
+  if (!prompt) return std::nullopt;
+  std::size_t at = prompt->text.find(mark);
+  if (at == std::string::npos) return std::nullopt;
+  at += mark.size();
+  if (!said.tool_calls.empty()) {
+    // The calls stand between the mark and the end of the answer.
+    std::size_t nearest = std::string::npos;
+    for (const std::string& text : ends_) {
+      nearest = std::min(nearest, prompt->text.find(text, at));
+      const bool is_in_call = std::ranges::any_of(said.tool_calls, [&](const ChatToolCall& call) {
+        return call.name.contains(text) || call.arguments.contains(text);
+      });
+      if (is_in_call) return std::nullopt;
+    }
+    if (nearest == std::string::npos) return std::nullopt;
+    at = nearest;
+  }
+  auto tokens = tokenize(prompt->text.substr(at), true, false);
+  if (!tokens || tokens->empty()) return std::nullopt;
+  // Only such a token is the same whatever stands before it.
+  const llama_token next = tokens->front();
+  if (!llama_vocab_is_control(vocab_, next) && !llama_vocab_is_eog(vocab_, next)) {
+    return std::nullopt;
+  }
+  const std::size_t room = context_tokens_ / 4;  // for the answer
+  if (continued + tokens->size() + room > context_tokens_) return std::nullopt;
+  return Continuation{.prompt = *std::move(prompt), .tokens = *std::move(tokens)};
+}
+
 Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request,
-                                                   const ChatFormat& format,
-                                                   MemberBudget budget) const {
+                                                   const ChatFormat& format, MemberBudget budget,
+                                                   std::size_t continued) const {
   PreparedRequest prepared;
   prepared.sampling = request.sampling;
   if (!prepared.sampling.temperature) prepared.sampling.temperature = temperature_;
@@ -283,11 +347,20 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   std::string text = request.prompt;
   const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
   std::optional<ChatPrompt> prompt;
+  if (continued > 0) {
+    if (auto rest = continuation(request, format, budget, continued)) {
+      prompt = std::move(rest->prompt);
+      prepared.tokens = std::move(rest->tokens);
+      prepared.continues = true;
+    }
+  }
   if (chat) {
-    auto rendered = format.render(request, budget);
-    if (!rendered) return std::unexpected(std::move(rendered).error());
-    prompt = std::move(*rendered);
-    text = std::move(prompt->text);
+    if (!prompt) {
+      auto rendered = format.render(request, budget);
+      if (!rendered) return std::unexpected(std::move(rendered).error());
+      prompt = std::move(*rendered);
+      text = std::move(prompt->text);
+    }
     prepared.reader = std::move(prompt->reader);
     for (const std::string& name : prompt->visible_tokens) {
       const auto ids = common_tokenize(vocab_, name, false, true);
@@ -307,7 +380,8 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
     }
   }
 
-  auto tokens = tokenize(text, chat);
+  if (prepared.continues) return prepared;
+  auto tokens = tokenize(text, chat, true);
   if (!tokens) return std::unexpected(std::move(tokens).error());
   if (tokens->empty()) return invalid("the prompt has no tokens; give a prompt that is not empty");
   if (tokens->size() >= context_tokens_) {

@@ -22,6 +22,7 @@ namespace sluice {
 /// A request translated for the model.
 struct PreparedRequest {
   std::vector<llama_token> tokens;
+  bool continues = false;  // the tokens follow those of the sequence that it goes on from
   AnswerReader::Options reader;
   std::unique_ptr<TokenConstraint> constraint;  // null: the answer is not constrained
   std::set<llama_token> visible;                // control tokens whose text belongs to the answer
@@ -50,16 +51,29 @@ class RequestPreparer {
 
   /// Translates a request that check() has accepted: renders the template, tokenizes, and parses
   /// the arguments of calls, schema and grammar. Takes about a second at most for any request.
-  /// Error: -32602, also for a prompt that does not fit into the context.
-  [[nodiscard]] Result<PreparedRequest> prepare(GenerationRequest request) const;
+  /// Error: -32602, also for a prompt that does not fit into the context. `continued`: the tokens
+  /// of the sequence that the request may go on from; 0: none.
+  [[nodiscard]] Result<PreparedRequest> prepare(GenerationRequest request,
+                                                std::size_t continued = 0) const;
 
  private:
+  /// What follows the answer that a request goes on from.
+  struct Continuation {
+    ChatPrompt prompt;
+    std::vector<llama_token> tokens;
+  };
+
   [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request,
-                                                  const ChatFormat& format,
-                                                  MemberBudget budget) const;
+                                                  const ChatFormat& format, MemberBudget budget,
+                                                  std::size_t continued) const;
+  [[nodiscard]] std::optional<Continuation> continuation(const GenerationRequest& request,
+                                                         const ChatFormat& format,
+                                                         MemberBudget budget,
+                                                         std::size_t continued) const;
   [[nodiscard]] Result<Grammar> grammar_of(const GenerationRequest& request) const;
-  [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text,
-                                                          bool special) const;
+  /// `begins`: whether it is the beginning of a sequence.
+  [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text, bool special,
+                                                          bool begins) const;
   [[nodiscard]] Result<AnswerGrammar> answer_grammar(const GenerationRequest& request,
                                                      const ChatPrompt* prompt,
                                                      const std::set<llama_token>& visible) const;
@@ -68,6 +82,7 @@ class RequestPreparer {
   const std::uint32_t context_tokens_;
   const std::shared_ptr<const TokenPieces> pieces_;
   const std::size_t longest_piece_;         // bytes of the vocabulary's longest token
+  const std::vector<std::string> ends_;     // the texts of the tokens that end an answer
   const std::optional<float> temperature_;  // recommended by the model's file
   const ChatFormat format_;
   const ChatFormat quick_format_;  // for quick requests, which do not wait for slow ones

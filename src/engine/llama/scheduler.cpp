@@ -189,6 +189,10 @@ bool Scheduler::begin(const RunPtr& run) {
   }
   PreparedRequest prepared = *std::exchange(run->prepared, std::nullopt);
   run->tokens = std::move(prepared.tokens);
+  if (prepared.continues) {
+    run->tokens.insert(run->tokens.begin(), run->continued->begin(), run->continued->end());
+  }
+  run->continued.reset();
   run->visible = std::move(prepared.visible);
   run->max_tokens = prepared.max_tokens;
   run->reader = std::make_unique<AnswerReader>(std::move(prepared.reader));
@@ -405,6 +409,8 @@ Error Scheduler::cut_call(const LlamaRun& run) const {
 void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
   const RunPtr run = std::exchange(slot.run, nullptr);
   slot.last_used = ++uses_;
+  const bool keeps_sequence = run->keeps_sequence && reason != Reason::error &&
+                              (reason == Reason::stop || run->reader->is_in_text());
   if (reason == Reason::stop || reason == Reason::length) {
     const AnswerReader::Ending ending = run->reader->finish(reason == Reason::stop, deltas_);
     if (ending == AnswerReader::Ending::calls) reason = Reason::tool_calls;
@@ -414,6 +420,9 @@ void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
     }
     for (Delta& delta : deltas_) run->delivery.deliver(std::move(delta));
     deltas_.clear();
+  }
+  if (keeps_sequence && reason != Reason::error) {
+    run->sequence = std::make_shared<const std::vector<llama_token>>(std::move(run->tokens));
   }
   complete(run, reason, std::move(error));
 }

@@ -34,6 +34,12 @@ bool AnswerReader::push(std::string_view bytes, std::vector<Delta>& out) {
   return stopped_;
 }
 
+bool AnswerReader::is_in_text() {
+  if (parser_ == nullptr) return splitter_.is_in_text();
+  const auto answer = parser_->parse(raw_, false);
+  return answer && !answer->begins_call && !answer->text.empty();
+}
+
 AnswerReader::Ending AnswerReader::finish(bool whole, std::vector<Delta>& out) {
   if (!stopped_) {
     auto passed = raw_stops_.push(assembler_.finish());

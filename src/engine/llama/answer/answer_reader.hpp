@@ -61,6 +61,8 @@ class AnswerReader {
   /// Returns true if a stop string has been found: the answer ends here, and finish() must be
   /// called.
   bool push(std::string_view bytes, std::vector<Delta>& out);
+  /// Whether what it has taken so far ends in the text, rather than in the reasoning or in a call.
+  [[nodiscard]] bool is_in_text();
   /// Ends the answer. `whole` says that the model stopped by itself or at a stop string, not in the
   /// middle of the answer.
   Ending finish(bool whole, std::vector<Delta>& out);

@@ -106,5 +106,23 @@ TEST(AnswerReader, ACallThatIsCutOffIsToldFromText) {
   EXPECT_EQ(ending("T:yes", true), AnswerReader::Ending::text);
 }
 
+TEST(AnswerReader, KnowsWhetherItIsInTheText) {
+  const auto in_text = [](AnswerReader::Options options, std::string_view bytes) {
+    AnswerReader reader(std::move(options));
+    std::vector<Delta> out;
+    reader.push(bytes, out);
+    return reader.is_in_text();
+  };
+  const auto with_parser = [&](std::string_view bytes) {
+    return in_text({.parser = std::make_unique<ToyParser>()}, bytes);
+  };
+  EXPECT_TRUE(with_parser("T:ye"));
+  EXPECT_FALSE(with_parser("T:yes;C:on"));
+  EXPECT_FALSE(with_parser(""));
+  EXPECT_TRUE(in_text({}, "yes"));
+  EXPECT_FALSE(in_text({}, "<think>per"));
+  EXPECT_TRUE(in_text({}, "<think>perhaps</think>yes"));
+}
+
 }  // namespace
 }  // namespace sluice

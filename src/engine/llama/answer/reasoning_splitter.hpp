@@ -26,6 +26,8 @@ class ReasoningSplitter {
 
   /// Takes the next piece and appends to `out` what is certain to be text or reasoning.
   void push(std::string_view piece, std::vector<Delta>& out);
+  /// Whether the reasoning, if there is any, is over.
+  [[nodiscard]] bool is_in_text() const { return state_ == State::answer; }
   /// Ends the text and appends what was held back.
   void finish(std::vector<Delta>& out);
 
