@@ -138,6 +138,27 @@ TEST_P(OneSessionTest, ProgressCancellationsAndAnswersStayWithTheirClients) {
   EXPECT_EQ(two->answer_to(second), nullptr);
 }
 
+TEST_F(OneLegacySessionTest, WhatBelongsToATaskThatNobodyFollowsReachesNoOtherClient) {
+  const auto client = session_client({{"elicitation", json::object()}});
+  const auto id = client->request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  const json::object meta{{"io.modelcontextprotocol/related-task", {{"taskId", "of another"}}}};
+  tell("notifications/message", {{"level", "error"}, {"data", "for another"}, {"_meta", meta}});
+  EXPECT_THAT(client->heard_of("notifications/message"), IsEmpty());
+  server.post(link(), {{"jsonrpc", "2.0"},
+                       {"id", "q1"},
+                       {"method", "elicitation/create"},
+                       {"params",
+                        {{"message", "Your PIN?"},
+                         {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}},
+                         {"_meta", meta}}}});
+  proxy.run();
+  EXPECT_THAT(client->heard_of("elicitation/create"), IsEmpty());
+  EXPECT_THAT(server.heard.back(), AllOf(HasSubstr(R"("id":"q1")"), HasSubstr("Nobody follows")));
+  answer("tool");
+  EXPECT_THAT(client->result_of(id), HasSubstr(R"("text":"tool")"));
+}
+
 TEST_P(OneSessionTest, TheEndOfAClientCancelsItsCallsAlone) {
   FakeClient stays(*proxy.server, Kind::connection);
   const auto id = stays.request("tools/call", {{"name", "kept"}});

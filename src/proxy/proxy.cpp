@@ -346,8 +346,9 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
     return fail(kInvalidRequest,
                 "Invalid Request: subscriptions need a session, and this request has none");
   }
-  const std::string shown(text_at(message.params, "uri"));
   const std::string uri(text_at(params, "uri"));
+  // As changes name it, however the client writes the prefix.
+  const std::string shown = prefixed_uri(upstreams_[index]->options().prefix, uri);
   if (uri.empty()) return fail(kInvalidParams, "Invalid params: uri must be a string");
   if (message.method == "resources/unsubscribe") {
     message.session->unsubscribe(shown);

@@ -62,6 +62,43 @@ TEST(ProxyLevelTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
   EXPECT_THAT(client.result_of(next), HasSubstr("done"));
 }
 
+TEST(ProxyLevelTest, ALevelThatIsSetWhileASessionIsRenewedTwiceIsNotLost) {
+  FakeServer server("behind", false);
+  std::vector<json::object> levels;
+  std::vector<std::string> calls;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "logging/setLevel") {
+      levels.push_back(message);
+    } else if (text_at(message, "method") == "tools/call") {
+      calls.push_back(to_json(message.at("id")));
+    } else {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  client.request("tools/call", {{"name", "one"}});
+  client.request("tools/call", {{"name", "two"}});
+  proxy.run();
+  ASSERT_THAT(calls, SizeIs(2));
+  client.request("logging/setLevel", {{"level", "debug"}});
+  proxy.run();
+  FakeLink& link = *server.links.front();
+  link.forget_session(calls[0]);
+  proxy.run();
+  server.answer(link, levels.at(0), json::object());
+  proxy.run();
+  ASSERT_THAT(levels, SizeIs(2)) << "it is told once more";
+  client.request("logging/setLevel", {{"level", "error"}});
+  link.forget_session(calls.back());
+  proxy.run();
+  server.answer(link, levels.at(1), json::object());
+  proxy.run();
+  EXPECT_EQ(text_at(levels.back().at("params").as_object(), "level"), "error");
+}
+
 TEST(ProxyLevelTest, AServerThatForgetsEachSessionIsNotToldTheLevelForEver) {
   FakeServer server("behind", false);
   std::size_t levels = 0;

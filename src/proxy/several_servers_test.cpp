@@ -92,7 +92,7 @@ TEST(SeveralServersTest, AUriIsFoundInAnyCaseOfItsSchemeAndANameOnlyInItsOwn) {
     EXPECT_THAT(client.result_of(read), HasSubstr(R"("uri":"red+file:///A")"));
   }
   const auto tool = client.request("tools/call", {{"name", "red_tool"}});
-  client.request("resources/subscribe", {{"uri", "red+file:///A"}});
+  client.request("resources/subscribe", {{"uri", "RED+file:///A"}});
   proxy.run();
   EXPECT_THAT(client.result_of(tool), HasSubstr("Unknown tool: red_tool"));
   red.post(*red.links.at(0), {{"jsonrpc", "2.0"},
@@ -100,6 +100,13 @@ TEST(SeveralServersTest, AUriIsFoundInAnyCaseOfItsSchemeAndANameOnlyInItsOwn) {
                               {"params", {{"uri", "file:///A"}}}});
   proxy.run();
   ASSERT_THAT(client.heard_of("notifications/resources/updated"), ::testing::SizeIs(1));
+  client.request("resources/unsubscribe", {{"uri", "red+file:///A"}});
+  proxy.run();
+  red.post(*red.links.at(0), {{"jsonrpc", "2.0"},
+                              {"method", "notifications/resources/updated"},
+                              {"params", {{"uri", "file:///A"}}}});
+  proxy.run();
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), ::testing::SizeIs(1));
   red.on_message = {};
 }
 

@@ -93,17 +93,18 @@ int print(std::string_view text) {
 
 void complain(std::string_view message) {
   if (message.empty()) return;
-  std::string shown(message);
-  {
-    const std::lock_guard lock(secrets_mutex);
-    for (const auto& secrets : secrets_to_mask) shown = secrets->mask()->masked(std::move(shown));
-  }
-  write_all(STDERR_FILENO, "sluice: " + one_line(shown) + "\n");
+  write_all(STDERR_FILENO, "sluice: " + one_line(without_secrets(std::string(message))) + "\n");
 }
 
 void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets) {
   const std::lock_guard lock(secrets_mutex);
   secrets_to_mask.push_back(std::move(secrets));
+}
+
+std::string without_secrets(std::string text) {
+  const std::lock_guard lock(secrets_mutex);
+  for (const auto& secrets : secrets_to_mask) text = secrets->mask()->masked(std::move(text));
+  return text;
 }
 
 std::string one_line(std::string_view text) {

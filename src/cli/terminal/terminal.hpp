@@ -59,6 +59,8 @@ Result<void> write_all(int fd, std::string_view text);
 void complain(std::string_view message);
 /// From now on, complain() masks these secrets too: a server may repeat them. Thread-safe.
 void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets);
+/// `text` as complain() would show it, with these secrets masked.
+std::string without_secrets(std::string text);
 
 /// Prints the output of a command on standard output. Returns the program's exit code: kExitOk, or
 /// the error of write_all() after complaining about it.

@@ -61,6 +61,34 @@ TEST_F(GrantTest, OfClientCredentialsWithASecret) {
   EXPECT_EQ((*last)->headers.front().second, "Bearer t2");
 }
 
+TEST_F(GrantTest, WhatAServerRepeatsOfTheRequestIsMaskedBeforeItIsCut) {
+  context->options.grant = GrantKind::client_credentials;
+  context->options.client_id = "service";
+  context->options.client_secret = "s3cret/of+mine-1234";
+  context->options.on_prompt = {};
+  context->server = *parse_url("https://mcp.example/mcp");
+  for (const char* const method : {"client_secret_post", "client_secret_basic"}) {
+    take_only(method);
+    http->answer = [this](const OauthRequest& request) -> std::optional<Result<OauthReply>> {
+      if (request.url != "https://auth.example/token") return serve(request);
+      std::string said = std::string(260, '.') + request.body;
+      for (const auto& [name, value] : request.headers) said += " " + value;
+      return OauthReply{
+          .status = 400,
+          .body = to_json(json::object{{"error", "invalid_client"}, {"error_description", said}}),
+          .dpop_nonce = {}};
+    };
+    made = nullptr;
+    const auto outcome = refuse(R"(Bearer scope="a")");
+    ASSERT_TRUE(outcome && !*outcome);
+    const std::string& message = outcome->error().message;
+    EXPECT_THAT(message, HasSubstr("invalid_client"));
+    for (const char* const part : {"s3cret", "c2Vyd", "s3c"}) {
+      EXPECT_THAT(message, ::testing::Not(HasSubstr(part))) << method;
+    }
+  }
+}
+
 TEST_F(GrantTest, OfClientCredentialsWithAPrivateKey) {
   const SigningKey key = SigningKey::generate();
   context->options.grant = GrantKind::client_credentials;

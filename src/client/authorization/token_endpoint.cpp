@@ -1,10 +1,17 @@
 #include "client/authorization/token_endpoint.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/text/base64.hpp"
 #include "core/text/percent_encoding.hpp"
+#include "core/text/secrets.hpp"
+#include "json/mask.hpp"
 
 namespace sluice {
 namespace {
@@ -60,15 +67,63 @@ Result<OauthRequest> make_request(const ClientRequest& from, std::string_view no
   return out;
 }
 
+/// What is secret in a request of OAuth.
+SecretMask secrets_of(const OauthRequest& request) {
+  static constexpr std::array<std::string_view, 9> kPublic = {
+      "grant_type",           "client_id",        "client_assertion_type",
+      "requested_token_type", "redirect_uri",     "scope",
+      "subject_token_type",   "actor_token_type", "audience"};
+  std::vector<std::string> secrets = secrets_in_url(request.url);
+  const auto add = [&secrets](std::string text) {
+    if (text.size() < kShortestSecret) return;
+    std::string encoded;
+    append_query_encoded(encoded, text);
+    secrets.push_back(std::move(encoded));
+    secrets.push_back(std::move(text));
+  };
+  for (auto& [name, value] : parse_form(request.body)) {
+    if (name == "resource") {
+      for (std::string& secret : secrets_in_url(value)) add(std::move(secret));
+    } else if (std::ranges::find(kPublic, name) == kPublic.end()) {
+      add(std::move(value));
+    }
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (name != "Authorization") continue;
+    const std::string credentials = value.substr(value.rfind(' ') + 1);
+    const std::optional<std::string> plain = decode_base64(credentials);
+    const std::size_t colon = plain ? plain->find(':') : std::string::npos;
+    if (colon != std::string::npos) {
+      if (auto secret = form_decode(std::string_view(*plain).substr(colon + 1))) {
+        add(*std::move(secret));
+      }
+    }
+    add(credentials);
+  }
+  return SecretMask(as_in_json(std::move(secrets)));
+}
+
+/// Masks what the server repeats of the request in an error, whose description is cut later.
+void mask_error(OauthReply& reply, const SecretMask& mask) {
+  Result<json::value> parsed = parse_json(reply.body);
+  json::object* const object = parsed ? parsed->if_object() : nullptr;
+  json::value* const said = object == nullptr ? nullptr : object->if_contains("error_description");
+  if (said == nullptr) return;
+  mask_in(*said, mask);
+  reply.body = to_json(*parsed);
+}
+
 void send_with_nonce(const std::shared_ptr<OauthHttp>& http, ClientRequest request,
                      const std::string& nonce, WallTime now,
                      std::function<void(Result<OauthReply>)> done) {
   Result<OauthRequest> made = make_request(request, nonce, now);
   if (!made) return done(std::unexpected(made.error()));
   const bool may_repeat = request.dpop.has_value() && nonce.empty();
+  SecretMask mask = secrets_of(*made);
   http->send(*std::move(made),
              [weak = std::weak_ptr(http), request = std::move(request), now, may_repeat,
-              done = std::move(done)](Result<OauthReply> reply) mutable {
+              mask = std::move(mask), done = std::move(done)](Result<OauthReply> reply) mutable {
+               if (reply) mask_error(*reply, mask);
                const auto again = weak.lock();
                const bool wants_nonce = reply && may_repeat && again != nullptr &&
                                         !reply->dpop_nonce.empty() && reply->status / 100 == 4 &&

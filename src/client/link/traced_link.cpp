@@ -10,6 +10,7 @@
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
 #include "core/text/text.hpp"
+#include "json/mask.hpp"
 #include "net/http/http_types.hpp"
 
 namespace sluice {
@@ -102,7 +103,8 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
 
  private:
   void show(bool is_sent, std::string_view text) const {
-    const std::string shown = masked(secrets_, std::string(text));
+    const std::string shown =
+        secrets_ == nullptr ? std::string(text) : masked_json(text, *secrets_->mask());
     tell_traffic(on_traffic_, {.is_sent = is_sent, .transport = transport_, .message = shown});
   }
 

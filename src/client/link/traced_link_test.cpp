@@ -77,6 +77,10 @@ TEST_F(TracedLinkTest, SecretsAreMaskedInMessagesHoweverJsonWritesThem) {
       [this](const Traffic& traffic) { seen.emplace_back(traffic.message); },
       std::make_shared<KnownSecrets>(std::vector<std::string>{"a/b\"c=="}));
   link->open(*this);
+  ASSERT_TRUE(link->send({.text = R"({"a":"\u0061\u002fb\"c\u003D=","b":1.50})"}));
+  EXPECT_THAT(seen.at(0), HasSubstr(R"({"a":"***","b":1.5)"));
+  seen.clear();
+  heard.clear();
   ASSERT_TRUE(link->send({.text = R"({"a":"a\/b\"c==","b":"a/b\"c=="})"}));
   EXPECT_EQ(seen.at(0), R"({"a":"***","b":"***"})");
   EXPECT_EQ(heard.at(0), R"(said {"a":"a\/b\"c==","b":"a/b\"c=="})") << "only shown so";

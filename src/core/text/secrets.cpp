@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/text/base64.hpp"
@@ -162,7 +163,28 @@ std::vector<std::string> secrets_in_header(std::string_view name, std::string_vi
   return secrets;
 }
 
+namespace {
+
+/// `text` with these characters as escapes of JSON, with such digits.
+std::string with_escapes(std::string_view text, std::string_view characters,
+                         std::string_view digits) {
+  std::string out;
+  for (const char c : text) {
+    if (!characters.contains(c)) {
+      out.push_back(c);
+      continue;
+    }
+    const auto value = static_cast<unsigned char>(c);
+    out.append("\\u00").append({digits[value >> 4U], digits[value & 15U]});
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
+  constexpr std::string_view kLower = "0123456789abcdef";
+  constexpr std::string_view kUpper = "0123456789ABCDEF";
   for (std::size_t i = 0, given = secrets.size(); i < given; ++i) {
     std::string escaped;
     append_json_escaped(escaped, secrets[i]);
@@ -171,46 +193,63 @@ std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
       if (c == '/') slashed.push_back('\\');
       slashed.push_back(c);
     }
+    // System.Text.Json of .NET, encoding/json of Go, Gson of Java.
+    const std::array<std::string, 3> others = {with_escapes(secrets[i], "\"&'+<>`", kUpper),
+                                               with_escapes(escaped, "&<>", kLower),
+                                               with_escapes(escaped, "&'<=>", kLower)};
     secrets.push_back(std::move(escaped));
     secrets.push_back(std::move(slashed));
+    secrets.insert(secrets.end(), others.begin(), others.end());
   }
   return secrets;
 }
 
 SecretMask::SecretMask(const std::vector<std::string>& secrets) {
-  for (const std::string& secret : secrets) {
-    if (secret.empty()) continue;
-    if (nodes_.empty()) nodes_.emplace_back();
-    std::uint32_t node = 0;
-    for (const char c : secret) {
-      std::uint32_t next = child(node, c);
-      if (next == 0) {
-        next = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.push_back({.last = c, .sibling = nodes_[node].next});
-        nodes_[node].next = next;
-      }
-      node = next;
-    }
-    nodes_[node].longest = static_cast<std::uint32_t>(secret.size());
-  }
-  if (nodes_.empty()) return;
+  std::vector<std::string_view> sorted(secrets.begin(), secrets.end());
+  std::ranges::sort(sorted);
+  const auto first_secret =
+      std::ranges::find_if(sorted, [](std::string_view secret) { return !secret.empty(); });
+  sorted.erase(sorted.begin(), first_secret);
+  if (sorted.empty()) return;
+  // The secrets with the same beginning stand together.
+  struct Range {
+    std::size_t first;
+    std::size_t last;
+    std::uint32_t length;  // of the beginning
+  };
+  std::vector<Range> ranges = {{.first = 0, .last = sorted.size(), .length = 0}};
+  nodes_.emplace_back();
+  starts_.resize(256);
   // By length: what ends a beginning is shorter.
-  std::vector<std::uint32_t> order = {0};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::uint32_t parent = order[i];
-    for (std::uint32_t node = nodes_[parent].next; node != 0; node = nodes_[node].sibling) {
-      order.push_back(node);
-      Node& made = nodes_[node];
-      if (parent != 0) made.shorter = step(nodes_[parent].shorter, made.last);
-      if (made.longest == 0) made.longest = nodes_[made.shorter].longest;
+  for (std::uint32_t node = 0; node < ranges.size(); ++node) {
+    const Range range = ranges[node];
+    nodes_[node].first = static_cast<std::uint32_t>(nodes_.size());
+    std::size_t at = range.first;
+    while (at < range.last && sorted[at].size() == range.length) ++at;
+    while (at < range.last) {
+      const char c = sorted[at][range.length];
+      const bool is_whole = sorted[at].size() == range.length + 1;
+      std::size_t end = at;
+      while (end < range.last && sorted[end][range.length] == c) ++end;
+      Node made{.last = static_cast<unsigned char>(c)};
+      if (node != 0) made.shorter = step(nodes_[node].shorter, c);
+      made.longest = is_whole ? range.length + 1 : nodes_[made.shorter].longest;
+      if (node == 0) starts_[made.last] = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back(made);
+      ++nodes_[node].children;
+      ranges.push_back({.first = at, .last = end, .length = range.length + 1});
+      at = end;
     }
   }
 }
 
 std::uint32_t SecretMask::child(std::uint32_t node, char c) const {
-  std::uint32_t next = nodes_[node].next;
-  while (next != 0 && nodes_[next].last != c) next = nodes_[next].sibling;
-  return next;
+  const auto wanted = static_cast<unsigned char>(c);
+  if (node == 0) return starts_[wanted];
+  const auto children = std::span(nodes_).subspan(nodes_[node].first, nodes_[node].children);
+  const auto found = std::ranges::lower_bound(children, wanted, {}, &Node::last);
+  if (found == children.end() || found->last != wanted) return 0;
+  return nodes_[node].first + static_cast<std::uint32_t>(found - children.begin());
 }
 
 std::uint32_t SecretMask::step(std::uint32_t node, char c) const {

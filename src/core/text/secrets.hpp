@@ -39,7 +39,8 @@ std::vector<std::string> secrets_in_url(std::string_view url);
 /// parts.
 std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
 
-/// Secrets, and how each stands in JSON too, also where slashes are escaped.
+/// Secrets, and how each stands in JSON too, also where slashes are escaped, and signs as .NET and
+/// Go do it (\u002B).
 std::vector<std::string> as_in_json(std::vector<std::string> secrets);
 
 /// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Aho and
@@ -56,11 +57,11 @@ class SecretMask {
  private:
   /// The beginning of a secret.
   struct Node {
-    char last = 0;              // its last character
-    std::uint32_t next = 0;     // the first of those with one character more; 0: none
-    std::uint32_t sibling = 0;  // the next of those that differ in the last character; 0: none
-    std::uint32_t shorter = 0;  // the longest other beginning that ends this one
-    std::uint32_t longest = 0;  // the length of the longest secret that ends this one; 0: none
+    unsigned char last = 0;      // its last character
+    std::uint16_t children = 0;  // so many have one character more
+    std::uint32_t first = 0;     // the first of them; the others follow, by their last character
+    std::uint32_t shorter = 0;   // the longest other beginning that ends this one
+    std::uint32_t longest = 0;   // the length of the longest secret that ends this one; 0: none
   };
 
   /// The node that one more character leads to from this one; the root, 0, if there is none.
@@ -68,7 +69,8 @@ class SecretMask {
   /// The longest beginning of a secret that ends a text, if `node` was it before the character.
   [[nodiscard]] std::uint32_t step(std::uint32_t node, char c) const;
 
-  std::vector<Node> nodes_;  // the root first; none if there are no secrets
+  std::vector<Node> nodes_;            // by length, the root first; none if there are no secrets
+  std::vector<std::uint32_t> starts_;  // the children of the root, for each character; 0: none
 };
 
 /// The secrets of a place, as they stand and in JSON: those that are known from the beginning, and

@@ -79,6 +79,30 @@ TEST(SecretsTest, ALongTextOfSecretsTakesTimeForItsLength) {
   EXPECT_EQ(without_secrets(std::string(10'000'000, 'a'), {tail}).size(), 10'000'000U);
 }
 
+TEST(SecretsTest, ManySecretsTakeNoMoreTimeForALongText) {
+  std::vector<std::string> secrets;
+  for (int c = 1; c < 256; ++c) {
+    for (const char* const end : {"x1", "y2"}) {
+      secrets.push_back("k" + std::string(1, static_cast<char>(c)) + end);
+      secrets.push_back(std::string(1, static_cast<char>(c)) + "k" + end);
+    }
+  }
+  const std::string text(20'000'000, 'k');
+  EXPECT_EQ(without_secrets(text, secrets).size(), text.size());
+  EXPECT_EQ(without_secrets("-zkx1-kzy2-kkx1-", secrets), "-***-***-***-");
+}
+
+TEST(SecretsTest, SecretsAreFoundAsLibrariesWriteThemInJson) {
+  const auto masked = [](std::string text) {
+    return without_secrets(std::move(text), as_in_json({"a+b/c&d=<e>"}));
+  };
+  EXPECT_EQ(masked("a+b/c&d=<e>"), "***");
+  EXPECT_EQ(masked("a+b\\/c&d=<e>"), "***");
+  EXPECT_EQ(masked(R"(a\u002Bb/c\u0026d=\u003Ce\u003E)"), "***") << ".NET";
+  EXPECT_EQ(masked(R"(a+b/c\u0026d=\u003ce\u003e)"), "***") << "Go";
+  EXPECT_EQ(masked(R"(a+b/c\u0026d\u003d\u003ce\u003e)"), "***") << "Gson";
+}
+
 TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {
   EXPECT_EQ(masked_word("me:pw@host:1/a?key=2"), "***@host:1/a?key=***");
   EXPECT_EQ(masked_word("me:p@w@host"), "***@host");

@@ -5,6 +5,7 @@
 
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
+#include "json/mask.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
 #include "proxy/upstream/upstream_error.hpp"
@@ -16,30 +17,6 @@ namespace {
 bool is_out_of_reach(const Error& answer) {
   const std::optional<int> status = upstream_status(answer);
   return status == kLostConnection || status == kGatewayTimeout;
-}
-
-/// Masks secrets in the strings, numbers and names of a value. As deep as the parser lets values
-/// be.
-void mask_in(json::value& value, const SecretMask& mask) {
-  if (value.is_string()) {
-    value = mask.masked(std::string(value.get_string()));
-  } else if (value.is_number()) {
-    std::string number = to_json(value);
-    if (mask.masked(number) != number) value = kMask;
-  } else if (value.is_array()) {
-    for (json::value& each : value.get_array()) mask_in(each, mask);
-  } else if (value.is_object()) {
-    json::object masked;
-    std::size_t same = 1;  // so many names were the same without secrets
-    for (auto& [name, member] : value.get_object()) {
-      mask_in(member, mask);
-      const std::string shown = mask.masked(std::string(name));
-      std::string unique = shown;
-      while (masked.contains(unique)) unique = shown + std::to_string(++same);
-      masked.emplace(unique, std::move(member));
-    }
-    value = std::move(masked);
-  }
 }
 
 }  // namespace

@@ -225,8 +225,9 @@ void UpstreamSession::set_level(LoggingLevel level) {
 }
 
 void UpstreamSession::want_level() {
-  const std::optional<LoggingLevel> known = telling_ != 0 ? sent_level_ : told_level_;
-  if (level_ == known || server_.revision->era != Era::legacy ||
+  // Of a session that was renewed meanwhile nobody knows what it has taken.
+  const std::optional<LoggingLevel> sent = is_renewed_ ? std::nullopt : sent_level_;
+  if (level_ == (telling_ != 0 ? sent : told_level_) || server_.revision->era != Era::legacy ||
       !has_capability(server_, "logging")) {
     return;
   }
@@ -239,7 +240,7 @@ void UpstreamSession::forget_level() {
   told_level_ = std::nullopt;
   if (telling_ != 0) {
     // That request is sent again in the new session. Another one beside it could overtake it.
-    sent_level_ = std::nullopt;
+    is_renewed_ = true;
     return;
   }
   want_level();
@@ -250,6 +251,7 @@ void UpstreamSession::forget_level() {
 
 void UpstreamSession::tell_level() {
   sent_level_ = level_;
+  is_renewed_ = false;
   telling_ = level_round_;
   session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.timeout = kLifeSign},
                   {.on_answer = [weak = weak_from_this(),
@@ -261,14 +263,12 @@ void UpstreamSession::tell_level() {
 }
 
 void UpstreamSession::on_level_told(bool is_taken) {
-  if (!sent_level_) {
-    // Nobody knows which session has taken it. It is told once more, and not for ever.
-    if (is_taken && !std::exchange(is_told_again_, true)) return tell_level();
-    sent_level_ = level_;
-  }
+  // Nobody knows which session has answered. It is told once more, and not for ever.
+  const bool was_renewed = std::exchange(is_renewed_, false);
+  if (was_renewed && !std::exchange(is_told_again_, true)) return tell_level();
   is_told_again_ = false;
   // What was not answered in time may have been taken.
-  told_level_ = is_taken ? sent_level_ : std::nullopt;
+  told_level_ = is_taken && !was_renewed ? sent_level_ : std::nullopt;
   answered_round_ = std::exchange(telling_, 0);
   const bool has_changed = level_ != sent_level_;
   if (!has_changed) answered_round_ = level_round_;
@@ -417,6 +417,12 @@ std::shared_ptr<UpstreamCall> UpstreamSession::call_of_task(const json::object& 
   return nullptr;
 }
 
+/// Whether it belongs to a task, which may have been that of a client which is not there any more.
+/// Call if no call follows the task.
+bool UpstreamSession::is_of_nobody(const json::object& params) const {
+  return is_shared_ && !related_task(params).empty();
+}
+
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
   // What becomes of its tasks is for those who follow them.
@@ -431,6 +437,7 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   // Where messages do not say which request they belong to, the newest whose client hears them is
   // the likeliest.
   auto call = call_of_task(params);
+  if (call == nullptr && is_of_nobody(params)) return;
   if (call == nullptr) {
     call = newest_call([&](const UpstreamCall& each) { return each.hears(method, params); });
   }
@@ -449,6 +456,10 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
     return true;
   }
   if (call == nullptr) call = call_of_task(question.params);
+  if (call == nullptr && is_of_nobody(question.params)) {
+    question.answer(fail(kInvalidRequest, "Nobody follows the task that this belongs to"));
+    return true;
+  }
   if (call == nullptr) call = newest_call(&UpstreamCall::can_ask);
   if (call == nullptr) return false;
   call->on_question(std::move(question));

@@ -183,6 +183,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
       const std::function<bool(const UpstreamCall&)>& is_right) const;
   /// The call that waits for the task that a message belongs to; null if there is none.
   [[nodiscard]] std::shared_ptr<UpstreamCall> call_of_task(const json::object& params) const;
+  [[nodiscard]] bool is_of_nobody(const json::object& params) const;
 
   void heard();
   void watch();
@@ -207,7 +208,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::optional<LoggingLevel> level_;
   std::optional<LoggingLevel> told_level_;  // that the server has taken in this session
   std::optional<LoggingLevel> sent_level_;  // that it was told last
-  bool is_told_again_ = false;              // because the session was renewed meanwhile
+  bool is_renewed_ = false;                 // the session, since then
+  bool is_told_again_ = false;              // for that reason
   std::uint64_t level_round_ = 0;           // of wanting another
   std::uint64_t telling_ = 0;               // the round that the server is told; 0: none
   std::uint64_t answered_round_ = 0;        // the last one that the server has answered

@@ -18,6 +18,8 @@
 #include "cli/remote/server_place.hpp"
 #include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/targets/named_values.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "client/api/open_link.hpp"
 #include "core/text/secrets.hpp"
 #include "core/text/shell_word.hpp"
 #include "core/text/text.hpp"
@@ -100,6 +102,10 @@ class ServerDoctor {
     auto headers = request_headers(std::move(server.headers), *std::move(more));
     if (!headers) return std::unexpected(std::move(headers.error()));
     server.headers = *std::move(headers);
+    LinkPlace place;
+    place.url = server.url.to_string();
+    place.headers = server.headers;
+    mask_in_complaints(std::make_shared<KnownSecrets>(secrets_of(place)));
     interrupt_.emplace();
     const bool has_credential = std::ranges::any_of(
         server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
