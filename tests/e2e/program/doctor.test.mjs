@@ -24,6 +24,7 @@ import {
   program,
   run_program,
   start_everything,
+  start_proxy,
   start_server,
 } from '../lib/server.mjs';
 
@@ -233,6 +234,28 @@ test('a program that ends while it is examined has broken no rule either', async
   for (const count of [2, 3, 4]) {
     const script = `sed -u ${count}q | '${everything}' --stdio`;
     assert_only_gone(await examine(['--', 'sh', '-c', script]), script);
+  }
+});
+
+// A server that refuses everything, and says what it was sent.
+const kTellingServer = `
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line);
+  const serverInfo = { name: 'telling', version: '1' };
+  const about = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+  const error = { code: -32000, message: 'key s3cretkey-123 may not do ' + method + ' (hunter2/hunter3)' };
+  if (id === undefined) return;
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'initialize' ? { result: about } : { error }) }));
+});
+`;
+
+test('what a server repeats of its key and its fields is not in the report', async (t) => {
+  const { port } = await start_proxy(t, ['--', process.execPath, '-e', kTellingServer]);
+  for (const place of [`ws://127.0.0.1:${port}/ws`, `http://127.0.0.1:${port}/sse`]) {
+    const words = ['-H', 'X-Api-Key: hunter2/hunter3', `${place}?key=s3cretkey-123`];
+    const { checks, found } = await examine(words);
+    assert.match(found('tools').finding, /key \*\*\* may not do tools\/list \(\*\*\*\)/);
+    assert.doesNotMatch(JSON.stringify(checks), /s3cret|hunter/);
   }
 });
 
