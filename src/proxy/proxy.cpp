@@ -399,6 +399,13 @@ Result<std::shared_ptr<void>> Proxy::listen(const SubscriptionFilter& filter,
   return std::make_shared<Source>(*std::move(client), std::move(listening));
 }
 
+std::optional<std::string> Proxy::known_uri(const std::string& uri) const {
+  json::object params{{"uri", uri}};
+  const auto index = route("resources/subscribe", params);
+  if (!index) return std::nullopt;
+  return prefixed_uri(upstreams_[*index]->options().prefix, text_at(params, "uri"));
+}
+
 void Proxy::notify(const ForwardedMessage& message) {
   // Each session with a server begins by itself, and cancels and reports progress by itself.
   static constexpr std::array<std::string_view, 2> kOwn = {"notifications/initialized",

@@ -52,6 +52,7 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
                                        const std::shared_ptr<PendingRequest>& call,
                                        std::weak_ptr<ChangeListener> listener) override;
   void notify(const ForwardedMessage& message) override;
+  [[nodiscard]] std::optional<std::string> known_uri(const std::string& uri) const override;
 
   /// With one session: opens it now, on `loop`, rather than for the first request. `done` is called
   /// once, later: with what the first server says about itself, or with the error that a client

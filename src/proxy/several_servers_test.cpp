@@ -110,6 +110,33 @@ TEST(SeveralServersTest, AUriIsFoundInAnyCaseOfItsSchemeAndANameOnlyInItsOwn) {
   red.on_message = {};
 }
 
+TEST(SeveralServersTest, AListenerHearsOfTheUrisThatAServerHasInAnyCase) {
+  FakeServer red("Red", false);
+  FakeServer blue("blue", false);
+  red.on_message = [&](FakeLink& link, const json::object& message) {
+    if (message.contains("id")) red.answer(link, message, json::object());
+  };
+  blue.on_message = [&](FakeLink& link, const json::object& message) {
+    if (message.contains("id")) blue.answer(link, message, json::object());
+  };
+  FakeProxy proxy({red.upstream(true), blue.upstream(true)});
+  FakeClient client(*proxy.server, Kind::connection);
+  client.request("subscriptions/listen",
+                 {{"notifications",
+                   {{"resourceSubscriptions", {"RED+file:///A", "file:///A", "x+file:///A"}}}}});
+  proxy.run();
+  const auto told = client.heard_of("notifications/subscriptions/acknowledged");
+  ASSERT_THAT(told, ::testing::SizeIs(1));
+  EXPECT_THAT(to_json(*told[0]), HasSubstr(R"("resourceSubscriptions":["red+file:///A"])"))
+      << "of others nobody would tell";
+  const std::size_t before = client.heard_of("notifications/resources/updated").size();
+  red.post(*red.links.at(0), {{"jsonrpc", "2.0"},
+                              {"method", "notifications/resources/updated"},
+                              {"params", {{"uri", "file:///A"}}}});
+  proxy.run();
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), ::testing::SizeIs(before + 1));
+}
+
 TEST(SeveralServersTest, PagesOfServersArePutTogether) {
   FakeServer red("red", false);
   FakeServer blue("blue", true);

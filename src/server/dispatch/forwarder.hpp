@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -43,6 +45,10 @@ class Forwarder {
   virtual Result<std::shared_ptr<void>> listen(const SubscriptionFilter& filter,
                                                const std::shared_ptr<PendingRequest>& call,
                                                std::weak_ptr<ChangeListener> listener) = 0;
+  /// How changes name the resource that a client calls `uri`; nothing if none would name it.
+  [[nodiscard]] virtual std::optional<std::string> known_uri(const std::string& uri) const {
+    return uri;
+  }
   /// A notification in a session, other than the cancellation of a request.
   virtual void notify(const ForwardedMessage& message) = 0;
 };

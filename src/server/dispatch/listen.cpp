@@ -238,6 +238,11 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
                                        const ServerDefinition& definition,
                                        ChangeNotifier& changes) {
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
+  if (definition.forwarder != nullptr) {
+    for (const std::string& uri : std::exchange(filter.uris, {})) {
+      if (auto known = definition.forwarder->known_uri(uri)) filter.uris.insert(*std::move(known));
+    }
+  }
   const auto listening =
       std::make_shared<Listening>(call, id, std::move(filter), std::move(memory), std::move(tasks));
   // Added first, so that the client misses nothing that happens after the acknowledgement.
