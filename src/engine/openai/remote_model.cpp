@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/percent_encoding.hpp"
 #include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -74,10 +75,9 @@ std::string without_key(std::string text, const HttpHeaderList& headers) {
   for (const auto& [name, value] : headers) {
     if (name != kAuthorization) continue;
     const std::string_view key = std::string_view(value).substr(kBearer.size());
-    for (auto at = text.find(key); at != std::string::npos; at = text.find(key, at)) {
-      text.replace(at, key.size(), kMask);
-      at += kMask.size();
-    }
+    std::string encoded;
+    append_query_encoded(encoded, key);
+    text = SecretMask(as_in_json({std::string(key), std::move(encoded)})).masked(std::move(text));
     // Where a text was cut, the beginning of the key may be left.
     for (auto cut = text.find("..."); cut != std::string::npos; cut = text.find("...", cut + 3)) {
       std::size_t left = std::min(cut, key.size());
