@@ -149,9 +149,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
     on_initialized(status_ / 100 == 2);
-    // Such a stream has nothing to say (2025-11-25, Sending Messages to the Server: 202).
-    if (is_events_ && is_aside()) return end();
-    if (lane_ != nullptr && status_ / 100 == 2 && head.is_sent) taken();
+  }
+  void on_sent() {
+    if (link_ == nullptr) return;
+    if (has_nothing_to_say()) return end();
+    if (lane_ != nullptr && status_ / 100 == 2) taken();
   }
   /// The server has the message. Others need not wait until the reply has ended.
   void taken() {
@@ -168,7 +170,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     link_->initialized(is_taken);
   }
   void on_body(std::string_view bytes) {
-    if (link_ == nullptr) return;
+    if (link_ == nullptr || has_nothing_to_say()) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
     if (is_events_) {
       const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
@@ -233,6 +235,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
+  /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
+  [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
+
   void send(HttpClientRequest request) {
     status_ = 0;
     is_events_ = false;
