@@ -155,7 +155,9 @@ void add_doctor_command(CommandLine& program) {
       kDoctorExamples, [arguments] { return run_doctor(*arguments); });
   command.add_option(
       "words", &arguments->words,
-      {.text = std::string(kTargetText) + ". Empty: this machine", .operand = "TARGET"});
+      {.text = "A URL (http, https, ws, wss), a socket (unix:PATH, http+unix:PATH), or a name that "
+               "`sluice servers` lists. Empty: this machine",
+       .operand = "TARGET"});
   command.add_command_words(
       arguments->command,
       {.text = "The command that starts the server, in place of TARGET", .operand = "COMMAND"});

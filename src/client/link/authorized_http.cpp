@@ -60,6 +60,9 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     request_.body = std::string();
     if (callbacks_.on_head) callbacks_.on_head(head);
   }
+  void on_sent() {
+    if (!is_refused_ && !is_over_ && callbacks_.on_sent) callbacks_.on_sent();
+  }
   void on_body(std::string_view bytes) {
     if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(bytes);
   }

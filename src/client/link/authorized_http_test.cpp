@@ -85,6 +85,7 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
     http.emplace(loop, HttpClientOptions(), authorizer);
     call = http->send({.method = "POST", .url = url(), .headers = {}, .body = "question"},
                       {.on_head = [this](const HttpReplyHead& head) { status = head.status; },
+                       .on_sent = [this] { ++times_sent; },
                        .on_body = [this](std::string_view bytes) { body.append(bytes); },
                        .on_complete = [this] { is_complete = true; },
                        .on_failure = [this](const Error& why) { failure = why; }});
@@ -109,6 +110,7 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
   std::optional<AuthorizedHttp> http;
   AuthorizedHttp::Call call;
   int status = 0;
+  int times_sent = 0;  // as far as it is told
   std::string body;
   bool is_complete = false;
   std::optional<Error> failure;
@@ -127,6 +129,7 @@ TEST_F(AuthorizedHttpTest, SendsTheRequestAgainAfterARefusal) {
   EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t3"));
   EXPECT_THAT(authorizer->refused, ElementsAre(1, 2));
   EXPECT_EQ(status, 200);
+  EXPECT_EQ(times_sent, 1);
   EXPECT_EQ(body, "ok");
 }
 

@@ -70,12 +70,15 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   [[nodiscard]] const RequestId& id() const { return id_; }
-  /// It is in no lane any more.
-  Lane* leave_lane() { return std::exchange(lane_, nullptr); }
+  /// It is in no lane any more, and the end of its reply is not waited for.
+  Lane* leave_lane() {
+    has_left_lane_ |= lane_ != nullptr;
+    return std::exchange(lane_, nullptr);
+  }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
-  [[nodiscard]] bool is_taken() const { return is_taken_; }
+  [[nodiscard]] bool has_left_lane() const { return has_left_lane_; }
 
   void keep(std::shared_ptr<void> memory) { memory_ = std::move(memory); }
   void post(HttpHeaderList headers, std::string body, std::string_view method) {
@@ -149,15 +152,16 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
     on_initialized(status_ / 100 == 2);
-    // Such a stream has nothing to say (2025-11-25, Sending Messages to the Server: 202).
-    if (is_events_ && is_aside()) return end();
-    if (lane_ != nullptr && status_ / 100 == 2 && head.is_sent) taken();
+  }
+  void on_sent() {
+    if (link_ == nullptr) return;
+    if (has_nothing_to_say()) return end();
+    if (lane_ != nullptr && status_ / 100 == 2) taken();
   }
   /// The server has the message. Others need not wait until the reply has ended.
   void taken() {
     memory_.reset();
-    is_taken_ = true;
-    link_->note_taken(number_);
+    link_->keep_last(link_->taken_, kMaxTaken, number_);
     link_->send_next(leave_lane());
   }
 
@@ -168,7 +172,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     link_->initialized(is_taken);
   }
   void on_body(std::string_view bytes) {
-    if (link_ == nullptr) return;
+    if (link_ == nullptr || has_nothing_to_say()) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
     if (is_events_) {
       const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
@@ -233,6 +237,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
+  /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
+  [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
+
   void send(HttpClientRequest request) {
     status_ = 0;
     is_events_ = false;
@@ -269,6 +276,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                                        [weak = weak_from_this()] {
                                          if (const auto self = weak.lock()) self->end();
                                        });
+    link_->keep_last(link_->answered_, kMaxAnswered, number_);
   }
 
   [[nodiscard]] Error not_resumed() const {
@@ -343,7 +351,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
-  bool is_taken_ = false;        // by the server, whose reply has not ended
+  bool has_left_lane_ = false;
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
@@ -368,7 +376,7 @@ void HttpLink::close(std::function<void()> done) {
   owner_ = &nobody();
   std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
   std::erase_if(exchanges_, [](const auto& each) {
-    if (each.second->is_aside() && !each.second->is_taken()) return false;
+    if (each.second->is_aside() && !each.second->has_left_lane()) return false;
     each.second->detach();
     return true;
   });
@@ -398,9 +406,7 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   if (begins_session) {
     session_id_.clear();
     if (is_initializing_) initialized(false);
-    // A new session may use the ids of the old one again.
-    forget_waiting();
-    std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
+    forget_session();
   }
   if (is_initializing_) {
     held_.push_back(std::move(message));
@@ -420,6 +426,20 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   }
   dispatch(std::move(message));
   return {};
+}
+
+void HttpLink::forget_session() {
+  // A new session may use the ids of the old one again.
+  forget_waiting();
+  std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
+  std::vector<std::uint64_t> left;
+  for (const auto& [number, exchange] : exchanges_) {
+    Lane* const lane = exchange->leave_lane();
+    if (lane == nullptr) continue;
+    --lane->under_way;
+    left.push_back(number);
+  }
+  for (const std::uint64_t number : left) keep_last(taken_, kMaxTaken, number);
 }
 
 void HttpLink::forget_waiting() {
@@ -509,12 +529,12 @@ void HttpLink::forget(std::uint64_t number) {
   if (last_words_.have_begun() && exchanges_.empty()) leave();
 }
 
-void HttpLink::note_taken(std::uint64_t number) {
-  taken_.push_back(number);
-  if (taken_.size() <= kMaxTaken) return;
+void HttpLink::keep_last(std::deque<std::uint64_t>& kept, std::size_t most, std::uint64_t number) {
+  kept.push_back(number);
+  if (kept.size() <= most) return;
   // Most have ended meanwhile.
-  const auto oldest = exchanges_.extract(taken_.front());
-  taken_.pop_front();
+  const auto oldest = exchanges_.extract(kept.front());
+  kept.pop_front();
   if (!oldest.empty()) oldest.mapped()->detach();
 }
 

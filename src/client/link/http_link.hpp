@@ -73,8 +73,11 @@ class HttpLink final : public ServerLink {
   /// Answers under way, so that a server that asks much and takes nothing does not use up the
   /// descriptors of this process.
   static constexpr std::size_t kMaxAnswers = 32;
-  /// Replies to notifications and answers that the server has taken and may not end.
+  /// Replies to notifications and answers that the server has taken and may not end, and to those
+  /// of a session that it has forgotten.
   static constexpr std::size_t kMaxTaken = 8;
+  /// Streams of answered requests, which the server may not end.
+  static constexpr std::size_t kMaxAnswered = 32;
   /// Bytes of the notifications that wait for others to end, if they are more than one, and of the
   /// answers.
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
@@ -94,14 +97,17 @@ class HttpLink final : public ServerLink {
   [[nodiscard]] HttpHeaderList headers_for(const OutgoingMessage& message) const;
   /// The lane that a message has to keep to; null if there is none.
   Lane* lane_of(const OutgoingMessage& message);
+  /// What belongs to the old session holds up nothing of the new one.
+  void forget_session();
   /// Drops the notifications and answers that wait to be sent.
   void forget_waiting();
   /// Sends a message, or lets it wait in its lane.
   void dispatch(OutgoingMessage message);
   void transmit(OutgoingMessage message, Lane* lane);
   void forget(std::uint64_t number);
-  /// The server has a notification or an answer, and may not end its reply.
-  void note_taken(std::uint64_t number);
+  /// Nothing more is needed of an exchange, and the server may not end its reply. Ends the oldest
+  /// of those that are beyond `most`.
+  void keep_last(std::deque<std::uint64_t>& kept, std::size_t most, std::uint64_t number);
   /// A message has left its lane, or null if it was in none.
   void send_next(Lane* lane);
   void initialized(bool is_taken);
@@ -122,7 +128,8 @@ class HttpLink final : public ServerLink {
   std::vector<OutgoingMessage> held_;
   Lane notifications_{.most = 1};
   Lane answers_{.most = kMaxAnswers};
-  std::deque<std::uint64_t> taken_;  // the last exchanges that have left their lanes
+  std::deque<std::uint64_t> taken_;     // the last exchanges that have left their lanes
+  std::deque<std::uint64_t> answered_;  // the last ones whose requests are
   LastWords last_words_{*loop_};
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;

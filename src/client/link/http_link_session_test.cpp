@@ -161,6 +161,26 @@ TEST_F(HttpLinkTest, AnswersToAForgottenSessionDoNotReachTheNewOne) {
   EXPECT_THAT(asked, IsEmpty());
 }
 
+TEST_F(HttpLinkTest, ANotificationThatAForgottenSessionDoesNotAnswerHoldsUpNoneOfTheNewOne) {
+  open_legacy();
+  ASSERT_TRUE(session->notify("notifications/old", {}));
+  const Asked unanswered = next();
+  call();
+  next().reply->reply(404, {}, {});
+  const HeaderField id{"Mcp-Session-Id", "s-2"};
+  next().reply->reply(200, kJson, answer(3, R"({"protocolVersion":"2025-11-25"})"),
+                      std::span(&id, 1));
+  next().reply->reply(202, {}, {});
+  next().reply->reply(405, {}, {});
+  next().reply->reply(200, kJson, answer(4, "{}"));
+  ASSERT_TRUE(hears(1));
+  EXPECT_TRUE(unanswered.reply->is_open());
+  ASSERT_TRUE(session->notify("notifications/new", {}));
+  const Asked later = next();
+  EXPECT_THAT(later.body, HasSubstr("notifications/new"));
+  EXPECT_EQ(later.session, "s-2");
+}
+
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   open_legacy();
   session = nullptr;

@@ -362,6 +362,25 @@ TEST_F(HttpLinkTest, OfRepliesThatDoNotEndOnlyTheLastAreKept) {
   }));
 }
 
+TEST_F(HttpLinkTest, OfStreamsThatDoNotEndWithTheirAnswersOnlyTheLastAreKept) {
+  open_modern();
+  constexpr std::size_t kMany = 2 * HttpLink::kMaxAnswered;
+  std::vector<Asked> posts;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    call();
+    posts.push_back(next());
+    posts.back().reply->start(200, kEvents);
+    posts.back().reply->write(
+        std::string_view(event("", answer(static_cast<int>(i) + 2, R"({"a":1})"))));
+    posts.back().reply->flush();
+    ASSERT_TRUE(hears(i + 1));
+  }
+  EXPECT_THAT(said, ::testing::Each(R"({"a":1})"));
+  settle();
+  EXPECT_LE(std::ranges::count_if(posts, [](const Asked& each) { return each.reply->is_open(); }),
+            static_cast<long>(HttpLink::kMaxAnswered));
+}
+
 TEST_F(HttpLinkTest, TheMemoryOfANotificationIsKeptUntilItIsTaken) {
   const auto under_way = std::make_shared<int>(0);
   const auto waiting = std::make_shared<int>(0);

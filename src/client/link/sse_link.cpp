@@ -219,10 +219,10 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                   .headers = std::move(headers),
                   .body = std::move(message.text),
                   .is_patient = is_patient},
-                 {.on_head =
-                      [this, number, status](const HttpReplyHead& head) {
-                        *status = head.status;
-                        if (*status / 100 == 2 && head.is_sent) taken(number);
+                 {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
+                  .on_sent =
+                      [this, number, status] {
+                        if (*status / 100 == 2) taken(number);
                       },
                   .on_body = {},
                   .on_complete =

@@ -288,7 +288,8 @@ void ClientConnection::pump() {
   const auto self = shared_from_this();
   read();
   // TLS may now be able to send what it could not send before it had read.
-  if (!closed_ && io_ && !flush()) return;
+  if (closed_ || !io_ || queued_bytes() == 0) return;
+  if (flush() && queued_bytes() == 0 && owner_ != nullptr) owner_->on_drained();
 }
 
 void ClientConnection::pump_later() {

@@ -53,6 +53,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual ~Owner() = default;
     /// The connection stands, with its tunnel and TLS.
     virtual void on_established() {}
+    /// The socket has accepted all that it had no room for at first.
+    virtual void on_drained() {}
     /// Bytes have arrived. They may be overwritten, and are valid during the call.
     virtual void on_bytes(std::span<char> bytes) = 0;
     /// The server sends nothing more.

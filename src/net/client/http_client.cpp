@@ -218,6 +218,15 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (!ended_ && callbacks_.on_connected) callbacks_.on_connected();
   }
 
+  void on_drained() override {
+    const auto self = shared_from_this();
+    tell_if_sent();
+  }
+  void tell_if_sent() {
+    if (ended_ || !has_head_ || connection_->queued_bytes() > 0) return;
+    if (auto told = std::exchange(callbacks_.on_sent, {})) told();
+  }
+
   void on_bytes(std::span<char> bytes) override {
     const auto self = shared_from_this();
     heard_at_ = state_->loop->clock().now();
@@ -264,10 +273,9 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     if (const HttpTap& tap = state_->options.tap) {
       tap({.url = &url_, .status = status, .headers = headers});
     }
-    if (callbacks_.on_head) {
-      callbacks_.on_head(
-          {.status = status, .headers = headers, .is_sent = connection_->queued_bytes() == 0});
-    }
+    if (callbacks_.on_head) callbacks_.on_head({.status = status, .headers = headers});
+    has_head_ = true;
+    tell_if_sent();
     return !ended_;
   }
 
@@ -346,6 +354,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   bool idempotent_ = false;
   bool reused_ = false;
   bool heard_ = false;  // any byte of the reply
+  bool has_head_ = false;
   bool ended_ = false;
 };
 

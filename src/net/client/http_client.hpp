@@ -42,8 +42,6 @@ struct HttpClientRequest {
 struct HttpReplyHead {
   int status = 0;
   HeaderFields headers;
-  /// Whether the whole request had left this process when the head came.
-  bool is_sent = true;
 
   /// The value of the first such field, or an empty view.
   [[nodiscard]] std::string_view header(std::string_view name) const {
@@ -63,6 +61,10 @@ struct HttpReplyCallbacks {
   /// Called each time that the request is sent. From now on it is the server that is waited for.
   UniqueFunction<void()> on_connected = {};
   UniqueFunction<void(const HttpReplyHead&)> on_head = {};
+  /// The head is there, and the whole request has left this process. A server may send the head
+  /// before it has read the request, and end the reply without reading all of it: then this is not
+  /// called.
+  UniqueFunction<void()> on_sent = {};
   UniqueFunction<void(std::string_view)> on_body = {};
   UniqueFunction<void()> on_complete = {};
   /// Code 400: the request cannot be sent as it is, not to any of the host's addresses, or not by
@@ -72,7 +74,7 @@ struct HttpReplyCallbacks {
 };
 
 /// The callbacks that call the functions of these names of `receiver`, while that lives. A
-/// receiver without on_connected() is not told of connections.
+/// receiver without on_connected() or on_sent() is not told of that.
 template <class Receiver>
 HttpReplyCallbacks callbacks_of(std::weak_ptr<Receiver> receiver) {
   // Each keeps no more than the pointer, so that it is stored without an allocation.
@@ -85,6 +87,11 @@ HttpReplyCallbacks callbacks_of(std::weak_ptr<Receiver> receiver) {
   callbacks.on_head = [receiver](const HttpReplyHead& head) {
     if (const auto self = receiver.lock()) self->on_head(head);
   };
+  if constexpr (requires { &Receiver::on_sent; }) {
+    callbacks.on_sent = [receiver] {
+      if (const auto self = receiver.lock()) self->on_sent();
+    };
+  }
   callbacks.on_body = [receiver](std::string_view bytes) {
     if (const auto self = receiver.lock()) self->on_body(bytes);
   };

@@ -200,6 +200,29 @@ TEST_F(HttpClientTest, KeepsNoConnectionWhoseRequestWasAnsweredBeforeItWasRead) 
   EXPECT_TRUE(run_until(loop, [this] { return server.peers[0]->gone; }));
 }
 
+TEST_F(HttpClientTest, TellsOnceTheHeadHasComeAndTheRequestHasLeft) {
+  HttpClient client(loop);
+  for (const std::size_t bytes : {std::size_t{2}, std::size_t{32} << 20U}) {
+    const std::size_t connection = server.peers.size();
+    bool has_head = false;
+    int times_sent = 0;
+    const auto call =
+        client.send({.method = "POST", .url = server.url(), .body = std::string(bytes, 'x') + "!"},
+                    {.on_head = [&](const HttpReplyHead&) { has_head = true; },
+                     .on_sent = [&] { ++times_sent; }});
+    ASSERT_TRUE(run_until(loop, [&] { return server.peers.size() > connection; }));
+    auto& peer = *server.peers[connection];
+    const bool is_short = bytes == 2;
+    if (is_short) server.peer(connection, "!");
+    EXPECT_EQ(times_sent, 0) << "there is no head";
+    peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
+    ASSERT_TRUE(run_until(loop, [&] { return has_head; }));
+    EXPECT_EQ(times_sent, is_short ? 1 : 0);
+    EXPECT_TRUE(run_until(loop, [&] { return times_sent == 1; }));
+    server.peer(connection, "!");
+  }
+}
+
 TEST_F(HttpClientTest, ClosesKeptConnectionsWithTheClient) {
   std::optional<HttpClient> client(std::in_place, loop);
   const auto call = get(*client, outcome);

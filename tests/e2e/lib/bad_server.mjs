@@ -179,15 +179,12 @@ export async function start_recording_proxy(t, target) {
   return { url: `${origin}/mcp`, asked };
 }
 
-// A proxy in front of `target` that is not there any more from the request on that has the number
-// `last`. It counts from 1.
-export async function start_dying_proxy(t, target, last) {
+// A proxy in front of `target`. `is_handled` gets the number of each request, from 1, the request, the
+// response and the server, and says whether it has dealt with it.
+export async function start_faulty_proxy(t, target, is_handled) {
   let count = 0;
   const server = http.createServer((request, response) => {
-    if (++count >= last) {
-      server.close();
-      return server.closeAllConnections();
-    }
+    if (is_handled(++count, request, response, server)) return;
     let body = '';
     request.on('data', (text) => {
       body += text;
@@ -201,8 +198,21 @@ export async function start_dying_proxy(t, target, last) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.after(() => server.close());
-  return `http://127.0.0.1:${server.address().port}/mcp`;
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}${new URL(target).pathname}`;
+}
+
+// One that is not there any more from the request number `last` on.
+export function start_dying_proxy(t, target, last) {
+  return start_faulty_proxy(t, target, (number, request, response, server) => {
+    if (number < last) return false;
+    server.close();
+    server.closeAllConnections();
+    return true;
+  });
 }
 
 // A server of both eras with sessions that it forgets at once, and lists that never end.

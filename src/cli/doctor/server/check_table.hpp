@@ -11,8 +11,13 @@
 
 namespace sluice {
 
-/// The message of kLimitReached if the server is not there any more.
+// Messages of kLimitReached.
+
+/// If the server is not there any more, or does not answer.
 inline constexpr std::string_view kServerHasGone = "not examined: the server has gone";
+
+/// If there is no time left.
+inline constexpr std::string_view kTimeIsOver = "not examined: the time of the examination is over";
 
 /// What a check has come to.
 struct Verdict {

@@ -6,11 +6,19 @@
 
 #include "core/version.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "protocol/negotiation.hpp"
 
 namespace sluice {
 namespace {
+
+/// Whether it is what a gateway says if there is no server behind it.
+bool is_of_gateway(const Reply& reply) {
+  const bool has_status = reply.status == kBadGateway || reply.status == kServiceUnavailable ||
+                          reply.status == kGatewayTimeout;
+  return has_status && !reply.answer();
+}
 
 HttpHeaderList message_headers(std::string_view revision) {
   return {{"Content-Type", "application/json"},
@@ -32,9 +40,13 @@ HttpHeaderList headers_of_session(const LegacyEra& era) {
 
 Result<Reply> Examination::ask(const Ask& ask) {
   if (gone_) return std::unexpected(*limit_);
-  Result<Reply> reply = requester_->ask(ask);
+  Result<Reply> reply = exchange(ask);
+  // A kept connection may have been about to end. Whoever was silent may be so again, for long.
+  if (!reply && reply.error().code != kLimitReached && reply.error().code != kGatewayTimeout) {
+    reply = exchange(ask);
+  }
   if (reply) {
-    has_replied_ = true;
+    has_replied_ |= !is_of_gateway(*reply);
   } else if (reply.error().code == kLimitReached) {
     limit_ = reply.error();
   } else if (has_replied_) {
@@ -43,8 +55,24 @@ Result<Reply> Examination::ask(const Ask& ask) {
   return reply;
 }
 
+Result<Reply> Examination::exchange(const Ask& ask) {
+  Result<Reply> reply = requester_->ask(ask);
+  // A server that has said nothing else yet may mean it.
+  if (!reply || !has_replied_ || !is_of_gateway(*reply)) return reply;
+  return fail(reply->status, seen(*reply) + ", without a message of MCP");
+}
+
 Error Examination::look_again(Error why) {
-  const Result<Reply> again = requester_->ask(modern("server/discover"));
+  Ask simple = modern("server/discover");
+  simple.at_least = kLastPatience;
+  // Some servers have no other reply to it.
+  const bool is_its_own = discover && is_of_gateway(*discover);
+  const Result<Reply> again = is_its_own ? requester_->ask(simple) : exchange(simple);
+  if (again && why.code == kGatewayTimeout && !requester_->has_time()) {
+    // It might have replied later.
+    limit_ = Error(kLimitReached, std::string(kTimeIsOver));
+    return *limit_;
+  }
   if (again) return why;
   limit_ = again.error();
   if (limit_->code != kLimitReached) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "cli/doctor/server/check_table.hpp"
 #include "cli/doctor/server/requester.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "json/json.hpp"
 #include "net/http/url.hpp"
@@ -56,9 +58,10 @@ class Examination {
   [[nodiscard]] const Url& server() const { return server_; }
   [[nodiscard]] bool is_private() const { return is_private_; }
 
-  /// As Requester::ask(). A server that has replied before, and does not now, is asked once more
-  /// for something simple. If it does not reply to that either, it has gone: this request and all
-  /// that follow are kLimitReached.
+  /// As Requester::ask(), and once more if the connection breaks. A server that has replied before,
+  /// and does not now, is asked for something simple. If it does not reply to that either, it has
+  /// gone: this request and all that follow are kLimitReached. What a gateway says in its place is
+  /// no reply.
   Result<Reply> ask(const Ask& ask);
   Result<OauthReply> fetch(const std::string& url) { return requester_->fetch(url); }
 
@@ -95,6 +98,8 @@ class Examination {
 
  private:
   std::string next_id();
+  /// As Requester::ask(), but a gateway's reply is an error with its status.
+  Result<Reply> exchange(const Ask& ask);
   /// After a request that has had no reply because of `why`. The error to give for it.
   Error look_again(Error why);
 
@@ -106,6 +111,9 @@ class Examination {
   std::optional<Error> gone_;
   std::optional<Error> limit_;
 };
+
+/// How long a server that seems to have gone has to show that it is there.
+inline constexpr Duration kLastPatience = std::chrono::seconds(2);
 
 using ServerCheck = CheckOf<Examination>;
 

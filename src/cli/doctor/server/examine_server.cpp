@@ -36,6 +36,8 @@ constexpr std::string_view kAuthorizationClause =
 
 /// One request at least gets this much time.
 constexpr Duration kLeastPatience = std::chrono::seconds(1);
+/// A server that is silent for so long does not answer.
+constexpr Duration kPatience = std::chrono::seconds(5);
 
 /// A server to which HTTP requests are sent.
 struct HttpServer {
@@ -120,7 +122,9 @@ class ServerDoctor {
                              .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
     examine_by(examination);
-    gone_ = examination.gone();
+    // The client may have found it out too.
+    if (examination.gone()) gone_ = examination.gone();
+    is_cut_ |= examination.limit().has_value();
     return finish();
   }
 
@@ -237,25 +241,38 @@ class ServerDoctor {
       if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
       CallOptions call;
       call.timeout = left();
-      if (call.timeout <= kLeastPatience) {
-        return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
-      }
+      if (call.timeout <= kLeastPatience) return time_is_over();
+      const bool is_short = call.timeout < kPatience;
       try {
         return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
-        if (error.code == kBadGateway) gone_ = why_gone(server);
+        if (is_no_answer(error)) gone_ = why_gone(server);
         if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
+        if (error.code == kTimedOut && is_short) return time_is_over();
         return std::unexpected(error);
       }
     };
   }
 
-  /// Why there is no connection to the server; nothing: there is one.
+  std::unexpected<Error> time_is_over() {
+    is_cut_ = true;
+    return sluice::fail(kLimitReached, std::string(kTimeIsOver));
+  }
+
+  static bool is_no_answer(const Error& error) {
+    return error.code == kBadGateway || error.code == kTimedOut;
+  }
+
+  /// Why the server does not answer; nothing: it does.
   static std::optional<Error> why_gone(Client& server) {
+    const bool is_legacy = find_revision(server.revision())->era == Era::legacy;
+    CallOptions call;
+    call.timeout = kLastPatience;
     try {
-      server.ping();
+      // The modern era has no `ping`.
+      server.request(is_legacy ? "ping" : "server/discover", {}, std::move(call)).result();
     } catch (const Error& error) {
-      if (error.code == kBadGateway) return error;
+      if (is_no_answer(error)) return error;
     }
     return {};
   }
@@ -292,15 +309,20 @@ class ServerDoctor {
       return sluice::fail(kExitInterrupted, "");
     }
     if (gone_) {
+      const bool is_silent = gone_->code == kGatewayTimeout || gone_->code == kTimedOut;
       out_.checks.push_back(to_check(
           "server", "",
           Verdict::fail(
-              "it has gone meanwhile: " + gone_->message,
+              (is_silent ? "it does not answer any more: " : "it has gone meanwhile: ") +
+                  gone_->message,
               "Check that it still runs. If it goes each time, a request about what is not "
               "examined ends it: its log may say which")));
       out_.exit_code = kExitUnreachable;
     }
     if (out_.exit_code == kExitOk && any_failed(out_.checks)) out_.exit_code = kExitFailure;
+    if (out_.exit_code == kExitOk && is_cut_) {
+      out_.all_is_well = "No violation found in what could be examined";
+    }
     return std::move(out_);
   }
 
@@ -310,6 +332,7 @@ class ServerDoctor {
   /// From the time on when there may be something to end.
   std::optional<StopOnInterrupt> interrupt_;
   std::optional<Error> gone_;  // why the server is not there any more
+  bool is_cut_ = false;        // something is not examined for want of time or requests
   ServerExamination out_;
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/doctor/server/check_table.hpp"
 #include "cli/login/authorization_flags.hpp"
 #include "client/authorization/guarded_http.hpp"
 #include "core/text/text.hpp"
@@ -148,9 +149,9 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     }
     if (is_enough) finish(std::move(reply_));
   }
-  /// What has come before the connection broke is a reply as well.
   void on_failure(const Error& why) {
-    if (reply_.status != 0) return finish(std::move(reply_));
+    // A stream may break off at any time, because it can be resumed. Any other reply is none then.
+    if (!reply_.events.empty()) return finish(std::move(reply_));
     finish(std::unexpected(why));
   }
   void finish(Result<Reply> outcome) {
@@ -194,10 +195,10 @@ Duration HttpRequester::within(Duration patience) const {
   return std::min(patience, options_.deadline - std::chrono::steady_clock::now());
 }
 
-Result<void> HttpRequester::admit(bool is_farewell) {
+Result<void> HttpRequester::admit(bool is_farewell, Duration at_least) {
   if (!is_farewell && options_.stop.stop_requested()) return interrupted();
-  if (!is_farewell && within(kForever) <= Duration()) {
-    return sluice::fail(kLimitReached, "not examined: the time of the examination is over");
+  if (at_least == Duration() && !has_time()) {
+    return sluice::fail(kLimitReached, std::string(kTimeIsOver));
   }
   const std::size_t kept = is_farewell ? 0 : kFarewells;
   if (requests_ + kept >= options_.max_requests) {
@@ -211,10 +212,12 @@ Result<void> HttpRequester::admit(bool is_farewell) {
 
 Result<Reply> HttpRequester::ask(const Ask& ask) {
   const bool is_farewell = ask.method == "DELETE";
-  if (const Result<void> admitted = admit(is_farewell); !admitted) {
+  const Duration at_least = is_farewell ? kFarewellPatience : ask.at_least;
+  if (const Result<void> admitted = admit(is_farewell, at_least); !admitted) {
     return std::unexpected(admitted.error());
   }
-  const Duration patience = is_farewell ? kFarewellPatience : within(ask.patience);
+  const Duration patience =
+      is_farewell ? kFarewellPatience : std::max(within(ask.patience), at_least);
   HttpClientRequest request{
       .method = ask.method, .url = options_.server, .headers = ask.headers, .body = ask.body};
   for (const auto& field : options_.headers) {
@@ -228,7 +231,7 @@ Result<Reply> HttpRequester::ask(const Ask& ask) {
 }
 
 Result<OauthReply> HttpRequester::fetch(const std::string& url) {
-  if (const Result<void> admitted = admit(false); !admitted)
+  if (const Result<void> admitted = admit(false, {}); !admitted)
     return std::unexpected(admitted.error());
   return wait_on_loop<Result<OauthReply>>(background_->loop(), [&](const auto& done) {
     on_loop_->guarded.send({.url = url, .headers = {{"Accept", "application/json"}}}, done);

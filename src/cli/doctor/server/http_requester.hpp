@@ -38,14 +38,15 @@ class HttpRequester final : public Requester {
 
   Result<Reply> ask(const Ask& ask) override;
   Result<OauthReply> fetch(const std::string& url) override;
+  [[nodiscard]] bool has_time() const override { return within(kForever) > Duration(); }
 
  private:
   struct OnLoop;  // what belongs to the loop
   class Exchange;
 
-  /// Counts a request. The end of a session needs neither time nor permission, and kFarewells
-  /// requests are kept for it. Error: kLimitReached.
-  Result<void> admit(bool is_farewell);
+  /// Counts a request, which waits for `at_least` also if there is no time left. The end of a
+  /// session needs no permission, and kFarewells requests are kept for it. Error: kLimitReached.
+  Result<void> admit(bool is_farewell, Duration at_least);
   [[nodiscard]] Duration within(Duration patience) const;
 
   /// One session is open at a time.

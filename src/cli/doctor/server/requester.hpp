@@ -30,6 +30,7 @@ struct Ask {
   std::string body = {};
   Until until = Until::answer;
   Duration patience = std::chrono::seconds(5);
+  Duration at_least = {};     // of that, also when the examination has no time left
   bool is_anonymous = false;  // without what authorizes the user
 };
 
@@ -78,6 +79,8 @@ class Requester {
   /// Gets a document of authorization, guarded as GuardedHttp is. Errors: the same; 400, the place
   /// may not be asked.
   virtual Result<OauthReply> fetch(const std::string& url) = 0;
+  /// Whether the time of the examination is not over.
+  [[nodiscard]] virtual bool has_time() const = 0;
 };
 
 }  // namespace sluice

@@ -24,9 +24,11 @@ class CannedServer final : public Requester {
   std::function<Result<OauthReply>(const std::string&)> document = [](const std::string&) {
     return OauthReply{.status = 404, .body = {}, .dpop_nonce = {}};
   };
+  bool is_late = false;  // the time of the examination is over
 
   Result<Reply> ask(const Ask& ask) override { return reply(ask); }
   Result<OauthReply> fetch(const std::string& url) override { return document(url); }
+  [[nodiscard]] bool has_time() const override { return !is_late; }
 };
 
 Reply json_reply(int status, std::string body) {
@@ -337,18 +339,25 @@ TEST_F(ServerChecksTest, WhatAServerThatHasGoneDoesNotAnswerIsNoFault) {
   EXPECT_GT(real.size(), 5U);
   const int all = asked;
   for (int last = 1; last < all; ++last) {
-    for (const int code : {kBadGateway, kGatewayTimeout}) {
+    const Error broken(kBadGateway, "nobody is there");
+    const Error silent(kGatewayTimeout, "no reply");
+    for (const Result<Reply>& none :
+         {Result<Reply>(std::unexpected(broken)), Result<Reply>(std::unexpected(silent)),
+          Result<Reply>(Reply{.status = 503, .body = "<p>Sorry"})}) {
+      const bool is_silent = !none && none.error().code == kGatewayTimeout;
       asked = 0;
       server.reply = [&](const Ask& ask) -> Result<Reply> {
         if (asked < last) return bad_server(ask);
         ++asked;
-        return fail(code, "nobody is there");
+        return none;
       };
       Examination cut(server, examination.server(), true);
       EXPECT_THAT(findings_of(examine_all(cut)), ::testing::IsSubsetOf(real)) << last;
-      EXPECT_EQ(asked, last + 2) << "it is asked once more, and then nothing else";
+      EXPECT_EQ(asked, last + (is_silent ? 2 : 3))
+          << "it is asked again, then for something simple, and then nothing else";
       ASSERT_TRUE(cut.gone()) << last;
-      EXPECT_EQ(cut.gone()->message, "nobody is there");
+      EXPECT_EQ(cut.gone()->message,
+                none ? "HTTP 503, without a message of MCP" : none.error().message);
     }
   }
 }
@@ -363,6 +372,47 @@ TEST_F(ServerChecksTest, AServerThatFailsOneRequestHasNotGone) {
   EXPECT_EQ(broken.status, Status::fail);
   EXPECT_EQ(broken.finding, "the connection was closed");
   EXPECT_FALSE(examination.gone());
+}
+
+TEST_F(ServerChecksTest, AConnectionThatBreaksOnceIsNoFault) {
+  int asked = 0;
+  server.reply = [&asked](const Ask&) -> Result<Reply> {
+    if (++asked == 2) return fail(kBadGateway, "the connection was reset");
+    return error_reply(200, -32700);
+  };
+  (void)examination.ask(examination.modern("server/discover"));
+  EXPECT_EQ(verdict(legacy_http_checks(), "broken JSON").status, Status::ok);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(ServerChecksTest, AReplyThatThereWasNoTimeForIsNoFault) {
+  for (const bool is_late : {false, true}) {
+    server.is_late = is_late;
+    server.reply = [](const Ask& ask) -> Result<Reply> {
+      if (ask.body.ends_with(':')) return fail(kGatewayTimeout, "no reply within 0.1 s");
+      return result_reply();
+    };
+    Examination fresh(server, examination.server(), true);
+    (void)fresh.ask(fresh.modern("server/discover"));
+    const Result<Reply> none = fresh.ask({.body = ":"});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, is_late ? kLimitReached : kGatewayTimeout);
+    EXPECT_FALSE(fresh.gone());
+  }
+}
+
+TEST_F(ServerChecksTest, WhoHasNoOtherReplyToDiscoveryIsThere) {
+  server.reply = [](const Ask& ask) -> Result<Reply> {
+    if (ask.body.contains("server/discover")) return Reply{.status = 503};
+    if (ask.body.contains("ping")) return fail(kBadGateway, "the connection was closed");
+    return result_reply();
+  };
+  Examination legacy(server, examination.server(), true);
+  probe_eras(legacy);
+  const Result<Reply> none = legacy.ask({.body = "ping"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "the connection was closed");
+  EXPECT_FALSE(legacy.gone());
 }
 
 TEST_F(ServerChecksTest, ErasAreProbedAndTheirSessionsEnded) {
