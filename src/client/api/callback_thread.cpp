@@ -85,7 +85,7 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
   for (;;) {
     shared->changed.wait(lock, [&shared] { return shared->is_over || !shared->waiting.empty(); });
-    if (shared->is_over) return;
+    if (shared->waiting.empty()) return;
     Waiting next = std::move(shared->waiting.front());
     shared->waiting.pop_front();
     if (next.may_be_dropped) {
@@ -111,17 +111,23 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
 void CallbackThread::stop() {
   std::deque<Waiting> dropped;
   std::stop_source running(std::nostopstate);
+  const std::lock_guard thread_lock(thread_mutex_);
+  const bool is_own = thread_.get_id() == std::this_thread::get_id();
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->is_over = true;
     running = shared_->running;
     dropped.swap(shared_->waiting);
+    for (Waiting& each : dropped) {
+      if (!is_own && each.key == 0 && !each.may_be_dropped) {
+        shared_->waiting.push_back(std::move(each));
+      }
+    }
   }
   shared_->changed.notify_all();
   running.request_stop();
-  const std::lock_guard lock(thread_mutex_);
   if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
+  if (is_own) {
     thread_.detach();
   } else {
     thread_.join();

@@ -26,7 +26,7 @@ class CallbackThread {
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
-  /// `key`: for withdraw().
+  /// `key`: for withdraw(); 0: the job is run in any case.
   void run(Job job, std::uint64_t key);
   /// What jobs may wait: how many, and the memory that they hold together.
   struct Room {
@@ -38,7 +38,8 @@ class CallbackThread {
   bool run_within(const Room& room, Job job, std::size_t bytes);
   /// Drops the job with this key, or asks it to stop if it runs.
   void withdraw(std::uint64_t key);
-  /// Drops what waits. Asks what runs to stop and waits for it, unless called by that.
+  /// Drops what waits, but for jobs without a key, which it waits for. Asks what runs to stop and
+  /// waits for it. If called by that, it waits for nothing and drops everything.
   void stop();
   /// Within a job: what asks it to stop. Elsewhere it has no state.
   static std::stop_source current();

@@ -86,6 +86,19 @@ TEST(CallbackThread, WhatRunsIsAskedToStop) {
   EXPECT_FALSE(CallbackThread::current().stop_possible()) << "this is no job";
 }
 
+TEST(CallbackThread, WhatHasNoKeyIsRunBeforeItEnds) {
+  std::vector<std::string> said;
+  CallbackThread thread;
+  const auto stopped = begin_patient_job(thread, 1);
+  thread.run([&said] { said.emplace_back("question"); }, 2);
+  thread.run([&said] { said.emplace_back("news"); }, 0);
+  thread.run_within({.jobs = 9, .bytes = 99}, [&said] { said.emplace_back("notification"); }, 1);
+  thread.stop();
+  EXPECT_THAT(said, ElementsAre("news"));
+  thread.run([&said] { said.emplace_back("late"); }, 0);
+  EXPECT_THAT(said, ElementsAre("news"));
+}
+
 TEST_F(CallbackThreadTest, TheOldestJobsMakeRoom) {
   const CallbackThread::Room room{.jobs = 3, .bytes = 100};
   EXPECT_FALSE(thread.run_within(room, says("a"), 10));
