@@ -52,7 +52,8 @@ Result<std::vector<TracedEvent>> read_trace(const std::string& path) {
     if (at == nullptr || !at->is_int64() || at->get_int64() < 0 || event == nullptr) {
       return wrong("this is no line of a trace; `sluice agent --trace` writes them");
     }
-    out.push_back({.at = std::chrono::microseconds(at->get_int64()), .event = *event});
+    out.push_back(
+        {.at = at_most_forever(std::chrono::microseconds(at->get_int64())), .event = *event});
   }
   return out;
 }
