@@ -35,6 +35,8 @@ TEST_F(ReactionTriggerTest, AnotherPolicyGoesOnWithWhatWasCounted) {
   expect(trigger, false, 1s, "it has come before");
   trigger.on_chunk("an error", began_);
   expect(trigger, true, 1s, "a match");
+  trigger.set_policy({.when = match, .pattern = "warning"});
+  expect(trigger, false, 1s, "no match of this one");
   trigger.set_policy({.when = every_n, .every = 2, .max_reactions = 1});
   expect(trigger, true, 1s, "two chunks");
   trigger.on_reaction(began_);

@@ -141,6 +141,7 @@ TEST_F(HandoffResumeTest, AHandOffThatWaitsIsKept) {
   EXPECT_THAT(expert_model.asked, IsEmpty());
   bench.tools.end(0, "whole");
   EXPECT_THAT(bench.names(), Contains("run.handoff"));
+  ASSERT_THAT(expert_model.asked, SizeIs(1));
   EXPECT_THAT(expert_model.last().request.messages, has_text("whole"));
 }
 
