@@ -128,10 +128,12 @@ class Agent {
   const std::vector<AgentTool>& tools() const;
   /// Lets the model of this agent hand conversations over to `other`, by a tool. From then on the
   /// run is the other's: its model, instructions, tools, policies, guardrails and rules of approval
-  /// count; the budgets and limits remain. Agents may hand over to each other. Runs are
-  /// offered it that begin, or come to this agent, afterwards. Neither agent keeps the other: once
-  /// the last handle and run of `other` are gone, the tool says so. Throws Error -32602 if the
-  /// tool's name is that of another tool.
+  /// count; the budgets remain, and the limits of calls, inputs, answers and times. Agents may hand
+  /// over to each other, and each needs a name of its own: a run that has had an agent is not
+  /// handed over to another one of its name. Runs are offered it that begin, or come to this agent,
+  /// afterwards. Neither agent keeps the other: once the last handle and run of `other` are gone,
+  /// the tool says so. Throws Error -32602 if the tool's name is that of another tool, or the name
+  /// of `other` that of this agent or of another one that this hands over to.
   void add_handoff(const Agent& other, HandoffOptions options = {}) const;
 
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the
@@ -141,9 +143,10 @@ class Agent {
 
   /// Goes on with a run that ended or broke off, also in another process, with the instructions and
   /// tools that this agent has; if it was handed over, those of the agent of that name that can be
-  /// reached by hand-offs from here. An input is the user's next, and has budgets of its own.
-  /// Without one, a run that had ended ends at once as it had ended. The events begin anew, and an
-  /// answer that was being given is asked for again. Of the calls that had begun,
+  /// reached by hand-offs from here, as can those whose calls have not ended. Calls of an agent
+  /// that is not reached are not made any more. An input is the user's next, and has budgets of its
+  /// own. Without one, a run that had ended ends at once as it had ended. The events begin anew,
+  /// and an answer that was being given is asked for again. Of the calls that had begun,
   /// - tasks are taken up again by their id;
   /// - those of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.

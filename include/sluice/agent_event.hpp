@@ -152,18 +152,33 @@ struct AgentEvent {
 json::object to_object(const AgentEvent& event, std::string_view run_id);
 
 /// The events of a run for a user interface that knows the Responses API alone: those of the model
-/// as they are, and what a tool writes as a message of its own, whose id is `notif_` and that of
-/// the call. Other events are left out. The `done` events of a message have the first kMaxText
-/// bytes of its text. Use one for each run.
+/// as they are, and what a tool writes as messages of their own. Such a message ends where a
+/// response of the model begins or ends, so it is within one response, or between two. Its id is
+/// `notif_` and that of the call, for the second and further ones of the call with `_2` and so on
+/// behind it; its `output_index` is from kFirstIndex on, where no response has items of the
+/// model. Other events are left out. The `done` events of a message have the first kMaxText bytes
+/// of its text. Use one for each run.
 class UiEvents {
  public:
   static constexpr std::size_t kMaxText = std::size_t{1} << 20U;
+  static constexpr std::int32_t kFirstIndex = 1'000'000;
 
   /// What the interface gets for an event, in order; perhaps nothing.
   std::vector<json::object> show(const AgentEvent& event, std::string_view run_id);
 
  private:
-  std::map<std::string, std::string, std::less<>> open_;  // what each running call has written
+  /// The last one of a running call.
+  struct Message {
+    std::string id = {};
+    std::int32_t index = 0;
+    std::string text = {};
+    std::uint32_t number = 0;  // of those of the call
+    bool is_open = false;
+    bool is_cut = false;
+  };
+
+  std::map<std::string, Message, std::less<>> messages_;  // by the call
+  std::int32_t next_index_ = kFirstIndex;
 };
 
 }  // namespace sluice

@@ -120,7 +120,7 @@ using ApprovalRule =
 std::string unless_read_only(const AgentTool& tool, const json::object& arguments);
 
 struct AgentOptions {
-  std::string name = "agent";
+  std::string name = "agent";     // tells apart the agents of a run that is handed over
   std::string instructions = {};  // a system message
   std::vector<AgentServer> servers = {};
 
@@ -150,7 +150,8 @@ struct AgentOptions {
   std::shared_ptr<SpanExporter> spans = {};
 
   /// Is asked in place of the agent's model for answers to what running tools have written, such as
-  /// a cheaper one. It is shown the same.
+  /// a cheaper one. It is shown the same. If it fails, the agent's model takes its place for the
+  /// rest of the run.
   std::optional<Model> reaction_model = {};
 
   SamplingParams sampling = {};
@@ -180,8 +181,8 @@ struct AgentOptions {
 struct HandoffOptions {
   /// What becomes of the calls that run then.
   enum class RunningCalls : std::uint8_t {
-    transfer,  // they go on, and the other agent is shown what they write
-    wait,      // they are waited for
+    transfer,  // they go on, and the other agent is shown what they write, by its policies
+    wait,      // they are waited for, unless an input comes that does not wait
     cancel,    // they are cancelled
   };
   std::string tool = {};         // that the model calls; empty: transfer_to_ and the other's name

@@ -92,6 +92,35 @@ TEST_F(HandoffApiTest, ANameOfAToolIsRefused) {
   EXPECT_THROW(front.add_handoff(back), Error);
 }
 
+TEST_F(HandoffApiTest, AnotherAgentOfTheSameNameIsRefused) {
+  const ScriptedModel model({});
+  const Agent front = named(model, "front");
+  EXPECT_THROW(front.add_handoff(named(model, "front")), Error);
+  front.add_handoff(front);
+  const Agent back = named(model, "back");
+  const Agent other = named(model, "back");
+  front.add_handoff(back);
+  front.add_handoff(back, {.tool = "urgent"});
+  EXPECT_THROW(front.add_handoff(other, {.tool = "other"}), Error);
+}
+
+TEST_F(HandoffApiTest, ACallThatRunsIsNotMadeAgainAtItsServer) {
+  const Client client = connect(tools(gates));
+  const ScriptedModel of_front({[](const ModelRequest& /*request*/, ModelAnswer& answer) {
+    answer.call("two_steps", {}, {});
+    answer.call("transfer_to_back", {}, {});
+  }});
+  const ScriptedModel of_back({calls("two_steps"), says("It runs."), says("Done.")});
+  const Agent front(of_front.model(), {.name = "front", .servers = {{"one", client}}});
+  const Agent back(of_back.model(), {.name = "back", .servers = {{"same", client}}});
+  front.add_handoff(back);
+  auto run = front.run("Go");
+  EXPECT_THAT(of_back.asked(1).messages.back().content, HasSubstr("same call is running"));
+  gates.opened.set_value();
+  EXPECT_EQ(run.result().status, "completed");
+  EXPECT_EQ(gates.begun, 1);
+}
+
 TEST_F(HandoffApiTest, AnotherModelReacts) {
   const ScriptedModel model({calls("two_steps"), says("Done.")});
   const ScriptedModel cheap({says("Half of it is there.")});

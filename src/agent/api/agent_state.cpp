@@ -61,6 +61,15 @@ void AgentState::add_handoff(const std::shared_ptr<AgentState>& other, HandoffOp
                                 ? "Hands the conversation over to " + name + "."
                                 : std::move(handoff.description);
   const std::lock_guard lock(mutex_);
+  const auto is_namesake = [&](const RunHandoff& each) {
+    const auto known = each.agent == name ? each.reach() : std::nullopt;
+    return known && known->tools != &other->tools;
+  };
+  if ((name == options.name && other.get() != this) ||
+      std::ranges::any_of(handoffs_, is_namesake)) {
+    throw Error{
+        kInvalid, "Two agents have the name \"" + name + "\": give each a name of its own", {}};
+  }
   if (tools.has_name(tool) ||
       std::ranges::find(handoffs_, tool, &RunHandoff::tool) != handoffs_.end()) {
     throw Error{kInvalid, "There is a tool " + tool + " already", {}};

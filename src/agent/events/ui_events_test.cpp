@@ -36,11 +36,57 @@ TEST(UiEvents, WhatAToolWritesIsAMessage) {
   EXPECT_EQ(first[2].at("item_id"), "notif_c1");
   EXPECT_THAT(names(wrote("c2", "x")), testing::SizeIs(3)) << "another call is another message";
   EXPECT_THAT(names(wrote("c1", "4 ")), ElementsAre("response.output_text.delta"));
-  const auto last =
-      view.show({.type = AgentEventType::tool_output_done, .call_id = "c1", .text = "all"}, "run");
+  const auto last = view.show({.type = AgentEventType::tool_output_done,
+                               .call_id = "c1",
+                               .text = "all",
+                               .data = {{"status", "completed"}}},
+                              "run");
   EXPECT_THAT(names(last), ElementsAre("response.output_text.done", "response.content_part.done",
                                        "response.output_item.done"));
   EXPECT_EQ(last[2].at("item").at("content").at(0).at("text"), "2 4 ");
+  EXPECT_EQ(last[2].at("item").at("status"), "completed");
+}
+
+TEST(UiEvents, AMessageIsWithinAResponseOrBetweenTwo) {
+  UiEvents view;
+  const AgentEvent piece{.type = AgentEventType::tool_output_delta, .call_id = "c", .text = "2 "};
+  const auto before = view.show(piece, "run");
+  std::vector<std::string> seen;
+  for (const AgentEventType type :
+       {AgentEventType::response_created, AgentEventType::response_incomplete}) {
+    const auto shown = view.show({.type = type}, "run");
+    EXPECT_THAT(names(shown), ElementsAre("response.output_text.done", "response.content_part.done",
+                                          "response.output_item.done", name_of(type)));
+    EXPECT_EQ(shown[0].at("text"), "2 ");
+    const auto again = view.show(piece, "run");
+    ASSERT_THAT(again, testing::SizeIs(3));
+    seen.emplace_back(text_at(again[1], "item_id"));
+    EXPECT_GT(again[0].at("output_index").as_int64(), before[0].at("output_index").as_int64());
+  }
+  EXPECT_THAT(seen, ElementsAre("notif_c_2", "notif_c_3"));
+  EXPECT_GE(before[0].at("output_index").as_int64(), UiEvents::kFirstIndex);
+}
+
+TEST(UiEvents, TheMessageOfACallThatFailsIsIncomplete) {
+  for (const char* status : {"failed", "cancelled", "unknown"}) {
+    UiEvents view;
+    view.show({.type = AgentEventType::tool_output_delta, .call_id = "c", .text = "2 "}, "run");
+    const auto last = view.show(
+        {.type = AgentEventType::tool_output_done, .call_id = "c", .data = {{"status", status}}},
+        "run");
+    ASSERT_THAT(last, testing::SizeIs(3));
+    EXPECT_EQ(last[2].at("item").at("status"), "incomplete") << status;
+  }
+}
+
+TEST(UiEvents, NothingFollowsWhatIsCut) {
+  UiEvents view;
+  for (const std::string& text :
+       {std::string(UiEvents::kMaxText - 1, 'a'), std::string("\xC3\xA9"), std::string("b")}) {
+    view.show({.type = AgentEventType::tool_output_delta, .call_id = "c", .text = text}, "run");
+  }
+  const auto last = view.show({.type = AgentEventType::tool_output_done, .call_id = "c"}, "run");
+  EXPECT_EQ(text_at(last[0], "text"), std::string(UiEvents::kMaxText - 1, 'a'));
 }
 
 TEST(UiEvents, OfALongOutputTheBeginningIsKept) {

@@ -98,11 +98,35 @@ void RunHistory::set_options(RunHistoryOptions options) {
     messages_.insert(messages_.begin(), {.role = "system", .content = options_.instructions});
     kinds_.insert(kinds_.begin(), Kind::system);
   }
-  if (had_some == has_some) return;
   for (auto& [id, call] : calls_) {
-    if (call.message == 0) continue;  // it has none
+    if (had_some == has_some || call.message == 0) continue;  // it has none
     call.message = has_some ? call.message + 1 : call.message - 1;
   }
+  if (options_.alternates) join_messages();
+}
+
+void RunHistory::join_messages() {
+  std::vector<std::size_t> moved;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    const Kind kind = kinds_[i];
+    // What was joined to a result has the kind of an input or an update, and not the role.
+    const bool joins = messages_[i].role == "user" && kept > 0 &&
+                       kinds_[kept - 1] != Kind::answer && kinds_[kept - 1] != Kind::system;
+    if (joins) {
+      std::string& text = messages_[kept - 1].content.append(kSeparator);
+      if (kind == Kind::input) text.append(kInputMark).append("\n");
+      text.append(messages_[i].content);
+    } else {
+      if (kept != i) messages_[kept] = std::move(messages_[i]);
+      ++kept;
+    }
+    kinds_[kept - 1] = kind;
+    moved.push_back(kept - 1);
+  }
+  messages_.resize(kept);
+  kinds_.resize(kept);
+  for (auto& [id, call] : calls_) call.message = moved.empty() ? 0 : moved[call.message];
 }
 
 ChatMessage& RunHistory::changed(std::size_t message) {

@@ -44,7 +44,7 @@ struct RunHistoryOptions {
 class RunHistory {
  public:
   explicit RunHistory(RunHistoryOptions options);
-  /// Goes on with other instructions, for what is added from now on.
+  /// Goes on with other instructions. Limits are for what is added from now on.
   void set_options(RunHistoryOptions options);
 
   /// A text of the user. Call only if is_answered().
@@ -105,6 +105,8 @@ class RunHistory {
   void add_update(const std::string& call_id, const Call& call, OutputRange range, bool is_final,
                   std::string_view text);
   Result<void> check_restored();
+  /// Makes one message of those that do not alternate.
+  void join_messages();
   void push(Kind kind, std::string role, std::string text);
   void render(std::size_t message);
   /// To be called before a message is changed.

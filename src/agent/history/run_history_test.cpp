@@ -45,6 +45,24 @@ TEST(RunHistory, AnswersCallsInTheirOrderOnceAllHaveEnded) {
   EXPECT_EQ(why_not_strict(history.messages(), true), "");
 }
 
+TEST(RunHistory, WhatDidNotAlternateIsJoinedForAModelThatWantsThat) {
+  RunHistory history({});
+  history.add_input("one");
+  history.add_input("two");
+  history.add_answer("", {call("a"), call("b")});
+  history.detach_open_calls();
+  history.add_input("three");
+  history.set_result("a", "first");
+  history.set_options({.instructions = "Be brief.", .alternates = true});
+  EXPECT_EQ(why_not_strict(history.messages(), true), "");
+  EXPECT_THAT(roles(history), ElementsAre("system", "user", "assistant", "tool", "tool"));
+  EXPECT_EQ(history.messages()[1].content, "one\n\n[user message]\ntwo");
+  EXPECT_THAT(last(history), HasSubstr("[user message]\nthree\n\n[tool update call_id=a"));
+  history.set_result("b", "second");
+  EXPECT_THAT(last(history), HasSubstr("call_id=b"));
+  EXPECT_EQ(why_not_strict(history.messages(), true), "");
+}
+
 TEST(RunHistory, APlaceholderThatNothingFollowsBecomesTheResult) {
   RunHistory history({});
   history.add_input("go");

@@ -37,18 +37,25 @@ Result<void> check(const ReactionPolicy& policy) {
   return {};
 }
 
-ReactionTrigger::ReactionTrigger(ReactionPolicy policy) : policy_(std::move(policy)) {
-  for (Duration* const each : {&policy_.quiet, &policy_.max_wait, &policy_.min_interval}) {
-    *each = at_most_forever(*each);
-  }
-  if (policy_.when == ReactionPolicy::When::match) {
-    pattern_ = std::make_unique<RE2>(policy_.pattern, quiet_options());
-  }
+ReactionTrigger::ReactionTrigger(ReactionPolicy policy) {
+  set_policy(std::move(policy));
 }
 
 ReactionTrigger::~ReactionTrigger() = default;
 ReactionTrigger::ReactionTrigger(ReactionTrigger&&) noexcept = default;
 ReactionTrigger& ReactionTrigger::operator=(ReactionTrigger&&) noexcept = default;
+
+void ReactionTrigger::set_policy(ReactionPolicy policy) {
+  policy_ = std::move(policy);
+  for (Duration* const each : {&policy_.quiet, &policy_.max_wait, &policy_.min_interval}) {
+    *each = at_most_forever(*each);
+  }
+  pattern_ = policy_.when == ReactionPolicy::When::match
+                 ? std::make_unique<RE2>(policy_.pattern, quiet_options())
+                 : nullptr;
+  line_.clear();
+  is_wanted_ = false;
+}
 
 void ReactionTrigger::on_chunk(std::string_view text, TimePoint now) {
   if (chunks_++ == 0) first_at_ = now;

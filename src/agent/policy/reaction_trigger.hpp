@@ -30,6 +30,8 @@ class ReactionTrigger {
   ReactionTrigger(ReactionTrigger&&) noexcept;
   ReactionTrigger& operator=(ReactionTrigger&&) noexcept;
 
+  /// Goes on with another policy. What was counted so far counts.
+  void set_policy(ReactionPolicy policy);
   /// The tool has written `text`, a chunk.
   void on_chunk(std::string_view text, TimePoint now);
   /// The model is shown all that was written.

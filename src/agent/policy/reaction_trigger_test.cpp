@@ -28,6 +28,22 @@ TEST_F(ReactionTriggerTest, PassThroughAndDemandNeverAreByThemselves) {
   }
 }
 
+TEST_F(ReactionTriggerTest, AnotherPolicyGoesOnWithWhatWasCounted) {
+  ReactionTrigger trigger({.when = pass_through});
+  trigger.on_chunk("error", began_);
+  trigger.set_policy({.when = match, .pattern = "error"});
+  expect(trigger, false, 1s, "it has come before");
+  trigger.on_chunk("an error", began_);
+  expect(trigger, true, 1s, "a match");
+  trigger.set_policy({.when = match, .pattern = "warning"});
+  expect(trigger, false, 1s, "no match of this one");
+  trigger.set_policy({.when = every_n, .every = 2, .max_reactions = 1});
+  expect(trigger, true, 1s, "two chunks");
+  trigger.on_reaction(began_);
+  trigger.set_policy({.when = every_chunk, .max_reactions = 1});
+  EXPECT_TRUE(trigger.is_exhausted());
+}
+
 TEST_F(ReactionTriggerTest, EveryChunkAndEveryN) {
   ReactionTrigger each({.when = every_chunk});
   expect(each, false, 0s, "nothing yet");

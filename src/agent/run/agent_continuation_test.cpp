@@ -63,9 +63,9 @@ TEST(AgentContinuation, WhatWasRewrittenIsShownAnew) {
 
 TEST(AgentContinuation, AnAnswerThatWasCutIsNotGoneOnFrom) {
   AgentOptions options = reacting(When::every_chunk);
-  options.max_answer = 4;
+  options.max_answer = 100;
   CommentingBench bench(options);
-  bench.model.say("It has begun");
+  bench.model.say(std::string(101, 'x'));
   bench.tools.write(0, "two");
   bench.loop.run();
   ASSERT_EQ(bench.model.asked.size(), 3U);

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/run/agent_run.hpp"
-#include "agent/run/kept_run_test_support.hpp"
+#include "agent/run/handoff_test_support.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 
@@ -21,69 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using RunningCalls = HandoffOptions::RunningCalls;
-
-/// Front hands conversations over to the expert, and that back.
-class HandoffTest : public ::testing::Test {
- protected:
-  RunAgent front() {
-    AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
-    options.name = "front";
-    options.instructions = "You are the front.";
-    options.explains_updates = false;
-    return {.engine = &bench.model,
-            .tools = &bench.tools,
-            .options = std::move(options),
-            .handoffs = [this] { return std::vector{handoff("to_expert", "expert")}; }};
-  }
-  RunAgent expert() {
-    AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
-    options.name = "expert";
-    options.instructions = "You are the expert.";
-    options.explains_updates = false;
-    return {.engine = &expert_model,
-            .tools = &expert_tools,
-            .options = std::move(options),
-            .handoffs = [this] {
-              return is_final ? std::vector<RunHandoff>()
-                              : std::vector{handoff("to_front", "front")};
-            }};
-  }
-  RunHandoff handoff(std::string tool, std::string agent) {
-    const bool is_front = agent == "front";
-    return {.tool = std::move(tool),
-            .description = "Hands over",
-            .running_calls = running_calls,
-            .agent = std::move(agent),
-            .reach = [this, is_front]() -> std::optional<RunAgent> {
-              if (is_gone) return std::nullopt;
-              return is_front ? front() : expert();
-            }};
-  }
-  void begin() {
-    bench.run = std::make_shared<AgentRun>(bench.loop, bench.events, front());
-    if (keeps) bench.run->keep_with(bench.keeper);
-  }
-  void start() {
-    begin();
-    bench.start();
-  }
-  /// The front calls its tool `stream`, which runs, and hands over.
-  void hand_over_with_call() {
-    bench.model.call("stream");
-    bench.model.call("to_expert");
-    bench.model.end();
-    bench.loop.run();
-  }
-
-  RunningCalls running_calls = RunningCalls::transfer;
-  bool is_gone = false;
-  bool is_final = false;  // the expert hands nothing back
-  bool keeps = false;
-  KeptBench bench;
-  FakeModel expert_model;
-  FakeTools expert_tools;
-};
 
 TEST_F(HandoffTest, TheOtherAgentGoesOnWithTheConversation) {
   expert_tools.offered = {{.name = "look"}};
@@ -165,7 +101,7 @@ TEST_F(HandoffTest, CallsThatRunAreCancelled) {
   ASSERT_THAT(expert_model.asked, SizeIs(1));
   EXPECT_THAT(expert_model.last().request.messages,
               Contains(::testing::Field(&ChatMessage::content,
-                                        HasSubstr("The conversation is handed over to expert"))));
+                                        HasSubstr("The call was cancelled: the conversation"))));
 }
 
 TEST_F(HandoffTest, WhoIsGoneIsSaidSoAndOneAnswerHandsOverOnce) {
@@ -198,23 +134,6 @@ TEST_F(HandoffTest, BudgetsAreOfTheWholeRun) {
   EXPECT_THAT(bench.shown().back().content, HasSubstr("answer now"));
 }
 
-TEST_F(HandoffTest, AKeptRunGoesOnWithTheAgentThatHasIt) {
-  keeps = true;
-  is_final = true;
-  start();
-  hand_over_with_call();
-  const json::object state = bench.state();
-  EXPECT_EQ(text_at(state, "agent"), "expert");
-  bench.tools.offered[0].is_read_only = true;  // it is made again
-  bench.tools.started.clear();
-  begin();
-  ASSERT_TRUE(bench.resume(state, "Well?"));
-  EXPECT_THAT(bench.tools.started, SizeIs(1)) << "of the front, whose call it was";
-  EXPECT_THAT(expert_tools.started, IsEmpty());
-  EXPECT_EQ(expert_model.last().request.messages[0].content, "You are the expert.");
-  EXPECT_THAT(expert_model.last().request.messages.back().content, HasSubstr("Well?"));
-}
-
 TEST_F(HandoffTest, AnotherModelReacts) {
   FakeModel cheap;
   RunAgent agent = front();
@@ -234,6 +153,167 @@ TEST_F(HandoffTest, AnotherModelReacts) {
   bench.loop.run();
   EXPECT_THAT(cheap.asked, SizeIs(1));
   EXPECT_THAT(bench.model.asked, SizeIs(2)) << "a result is for the model of the agent";
+}
+
+TEST_F(HandoffTest, AModelForReactionsThatFailsIsReplaced) {
+  for (const std::string said : {"", "Half a"}) {
+    KeptBench one;
+    FakeModel cheap;
+    RunAgent agent = front();
+    agent.engine = &one.model;
+    agent.reaction_engine = &cheap;
+    agent.tools = &one.tools;
+    agent.options.budget.reactions = 1;
+    one.run = std::make_shared<AgentRun>(one.loop, one.events, std::move(agent));
+    one.start();
+    one.model.call("stream");
+    one.model.end();
+    one.loop.run();
+    one.tools.write(0, "half");
+    one.loop.run();
+    ASSERT_THAT(cheap.asked, SizeIs(1));
+    if (!said.empty()) cheap.say(said);
+    cheap.end(Completion::Reason::error);
+    one.loop.run();
+    EXPECT_FALSE(one.tools.started[0]->is_dropped) << "the call goes on";
+    if (said.empty()) {
+      ASSERT_THAT(one.model.asked, SizeIs(2)) << "the agent's own model reacts";
+      EXPECT_THAT(one.shown().back().content, HasSubstr("half"));
+      one.model.say("I see.");
+      one.model.end();
+    }
+    EXPECT_EQ(one.run->reactions(), 1U);
+    one.tools.end(0, "whole");
+    one.loop.run();
+    EXPECT_THAT(one.shown().back().content, HasSubstr("whole"));
+    one.model.say("Done.");
+    one.model.end();
+    const auto events = one.take();
+    EXPECT_EQ(text_at(events.back().data, "status"), "completed");
+    EXPECT_EQ(std::ranges::count(events, AgentEventType::reaction_started, &AgentEvent::type),
+              std::ranges::count(events, AgentEventType::reaction_done, &AgentEvent::type));
+    EXPECT_THAT(cheap.asked, SizeIs(1));
+  }
+}
+
+TEST_F(HandoffTest, AnInputThatDoesNotWaitEndsTheWait) {
+  running_calls = RunningCalls::wait;
+  start();
+  hand_over_with_call();
+  ASSERT_TRUE(bench.run->inject({.text = "By the way", .when = RunInput::When::silent}));
+  bench.loop.run();
+  EXPECT_THAT(expert_model.asked, IsEmpty());
+  ASSERT_TRUE(bench.run->inject({.text = "Are you there?", .when = RunInput::When::asap}));
+  bench.loop.run();
+  ASSERT_THAT(expert_model.asked, SizeIs(1));
+  EXPECT_EQ(expert_model.last().request.messages.back().content, "Are you there?");
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped);
+}
+
+TEST_F(HandoffTest, ThePoliciesOfTheOtherAgentHoldForCallsThatRun) {
+  front_options.policy.when = ReactionPolicy::When::pass_through;
+  start();
+  hand_over_with_call();
+  expert_model.end();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  ASSERT_THAT(expert_model.asked, SizeIs(2));
+  EXPECT_THAT(expert_model.last().request.messages,
+              Contains(::testing::Field(&ChatMessage::content, HasSubstr("half"))));
+}
+
+TEST_F(HandoffTest, AnAgentThatWantsNoOutputIsShownNone) {
+  expert_options.policy.when = ReactionPolicy::When::pass_through;
+  start();
+  hand_over_with_call();
+  expert_model.end();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  EXPECT_THAT(expert_model.asked, SizeIs(1));
+}
+
+TEST_F(HandoffTest, TheSameCallIsNotMadeTwiceAtOneServer) {
+  bench.tools.server = expert_tools.server = &bench;
+  bench.tools.offered = {{.name = "stream"}};
+  expert_tools.offered = {{.name = "stream"}, {.name = "other"}};
+  front_options.max_running_of_server = 1;
+  start();
+  hand_over_with_call();
+  expert_model.call("stream");
+  expert_model.call("other");
+  expert_model.end();
+  bench.loop.run();
+  EXPECT_THAT(expert_tools.started, IsEmpty()) << "the server has one call already";
+  EXPECT_EQ(bench.run->running(), 1U);
+  bench.tools.end(0, "whole");
+  bench.loop.run();
+  ASSERT_THAT(expert_tools.started, SizeIs(1));
+  EXPECT_EQ(expert_tools.started[0]->tool, "other");
+  expert_tools.end(0, "seen");
+  bench.loop.run();
+  EXPECT_THAT(expert_model.last().request.messages,
+              Contains(::testing::Field(&ChatMessage::content, HasSubstr("same call is running"))));
+}
+
+TEST_F(HandoffTest, TheLimitsOfTheFirstAgentRemain) {
+  front_options.max_calls_of_answer = 1;
+  front_options.max_answer = 100;
+  start();
+  bench.model.call("to_expert");
+  bench.model.end();
+  bench.loop.run();
+  expert_tools.offered = {{.name = "look"}};
+  expert_model.call("look", {{"at", 1}});
+  expert_model.call("look", {{"at", 2}});
+  expert_model.end();
+  bench.loop.run();
+  ASSERT_THAT(expert_tools.started, SizeIs(1));
+  expert_tools.end(0, "seen");
+  bench.loop.run();
+  expert_model.say(std::string(101, 'x'));
+  bench.loop.run();
+  expert_model.end();
+  EXPECT_EQ(bench.take().back().text, std::string(100, 'x'));
+}
+
+TEST_F(HandoffTest, AnAgentWithoutToolsCanStopCallsThatItIsGiven) {
+  expert_tools.offered = {};
+  explains = true;
+  start();
+  hand_over_with_call();
+  const auto& request = expert_model.last().request;
+  EXPECT_THAT(request.messages[0].content, HasSubstr("Tools may still run"));
+  EXPECT_THAT(request.tools, HasSubstr("tool_cancel"));
+}
+
+TEST_F(HandoffTest, AnotherAgentOfTheSameNameIsNotHandedOverTo) {
+  FakeTools tools;
+  add_other("front", tools);
+  start();
+  bench.model.call("to_other");
+  bench.model.end();
+  bench.loop.run();
+  EXPECT_THAT(other_model.asked, IsEmpty());
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("has the name front"));
+}
+
+TEST_F(HandoffTest, TheAgentThatIsToHaveTheRunIsKeptWithIt) {
+  running_calls = RunningCalls::wait;
+  auto keeps_other = std::make_shared<const int>(1);
+  RunAgent agent = front();
+  agent.handoffs = [this, weak = std::weak_ptr(keeps_other)] {
+    RunHandoff only = handoff("to_expert", "expert");
+    only.reach = [this, weak]() -> std::optional<RunAgent> {
+      RunAgent other = expert();
+      other.keeps = weak.lock();
+      return other;
+    };
+    return std::vector{only};
+  };
+  bench.run = std::make_shared<AgentRun>(bench.loop, bench.events, std::move(agent));
+  bench.start();
+  hand_over_with_call();
+  EXPECT_THAT(bench.run->agents(), Contains(keeps_other));
 }
 
 }  // namespace

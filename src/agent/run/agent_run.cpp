@@ -77,13 +77,15 @@ void AgentRun::offer() {
   for (const AgentTool& tool : tools_->tools()) {
     offered.emplace_back(definition(tool.name, tool.description, tool.input_schema));
   }
-  if (!offered.empty() && options_.offers_call_tools) {
+  // Calls may have come with a hand-off, or be of a run that goes on.
+  if ((!offered.empty() || !calls_.empty()) && options_.offers_call_tools) {
     offered.emplace_back(
         definition(kStatusTool, "What running calls have written so far: of one call, or of all.",
                    call_id_parameter(false)));
     offered.emplace_back(definition(kCancelTool, "Stops a running call.", call_id_parameter(true)));
   }
-  handoffs_ = find_handoffs_ ? find_handoffs_() : std::vector<RunHandoff>();
+  const auto& find = reached_.at(options_.name).handoffs;
+  handoffs_ = find ? find() : std::vector<RunHandoff>();
   for (const RunHandoff& each : handoffs_) {
     offered.emplace_back(definition(each.tool, each.description,
                                     {{"type", "object"}, {"properties", json::object()}}));
@@ -183,7 +185,10 @@ void AgentRun::advance() {
     history_.detach_open_calls();
     deliver_ends();
   }
-  if (std::exchange(drops_news_, false)) has_news_ = false;
+  if (std::exchange(drops_news_, false)) {
+    has_news_ = false;
+    reacting_.clear();
+  }
   const bool reacts = !reacting_.empty() || !due_calls(true).empty();
   if (deliver_inputs(has_news_ || reacts)) has_news_ = true;
   if (phase_ != Phase::running) return;  // an input was refused
@@ -285,7 +290,9 @@ void AgentRun::show_output(RunningCall& call) {
                       std::exchange(call.cut, 0));
   call.unseen_range.reset();
   call.trigger.on_reaction(loop_->clock().now());
-  reacting_.push_back(call.asked.id);
+  if (std::ranges::find(reacting_, call.asked.id) == reacting_.end()) {
+    reacting_.push_back(call.asked.id);
+  }
 }
 
 // --- the end ------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// none with effects is made again, and after whatever else changes it. A run whose state cannot
   /// be kept fails. Call before it begins.
   void keep_with(StateKeeper& keeper);
-  /// Keeps the agents that this has been a run of.
-  [[nodiscard]] std::vector<std::shared_ptr<const void>> agents() const { return agents_; }
+  /// Keeps the agents that this has been, or is to be, a run of.
+  [[nodiscard]] std::vector<std::shared_ptr<const void>> agents() const;
   /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
   /// call. Call before it begins.
   void trace_with(const RunSpans& spans) { spans_ = &spans; }
@@ -92,6 +92,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
  private:
   enum class Phase : std::uint8_t { created, running, closing, grace, over };
+  /// An agent that has had the run, or has made a call that was kept.
+  struct Reached {
+    ToolHost* tools;
+    std::function<std::vector<RunHandoff>()> handoffs;
+    std::shared_ptr<const void> keeps;
+  };
   /// A hand-off that is to come.
   struct PendingHandoff {
     RunAgent to;
@@ -121,7 +127,11 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
   /// Becomes a run of this agent, but for what holds for the whole run.
   void adopt(RunAgent agent);
-  /// The agent of this name, if hand-offs lead to it from here.
+  void remember(RunAgent& agent);
+  /// Whether this agent has the name of another one that was reached.
+  [[nodiscard]] bool is_namesake(const RunAgent& agent) const;
+  /// The agent of this name, if hand-offs lead to it from those that were reached, and to no other
+  /// of this name.
   [[nodiscard]] std::optional<RunAgent> reachable_agent(std::string_view name) const;
   [[nodiscard]] RunHistoryOptions history_options() const;
   /// Says that the run has begun, and what tools there are.
@@ -132,7 +142,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void keep();
   /// `marked`: the calls that were kept as begun.
   void on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked, const Result<void>& kept);
-  Result<void> restore_call(const json::object& kept);
+  /// `of`: the agent that had the run.
+  Result<void> restore_call(const json::object& kept, std::string_view of);
+  Result<void> restore_handoff(const json::object& kept);
   /// Does in a later turn what is to be done.
   void later();
   void advance();
@@ -161,6 +173,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Tells of the calls whose output the answer has been shown.
   void write_reaction(AgentEventType type);
   void end_reaction();
+  /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
+  void replace_reaction_model(const std::string& shown);
   void break_off();
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
@@ -172,8 +186,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool hand_over();
   void answer_call(const std::string& call_id, std::string_view text);
   [[nodiscard]] std::string status_of(std::string_view call_id) const;
-  [[nodiscard]] const RunningCall* duplicate_of(std::string_view tool,
+  [[nodiscard]] const RunningCall* duplicate_of(const AgentTool& tool,
                                                 const json::object& arguments) const;
+  [[nodiscard]] const ReactionPolicy& policy_of(std::string_view tool) const;
   void start_waiting();
   void start_call(RunningCall& call);
   /// What the guardrails make of the arguments of a call.
@@ -193,13 +208,11 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
 
   Executor* loop_;
   RunEvents* events_;
-  std::vector<std::shared_ptr<const void>> agents_;  // keeps those so far
+  std::map<std::string, Reached, std::less<>> reached_;  // by their names
   Engine* engine_ = nullptr;
   Engine* reaction_engine_ = nullptr;
   ToolHost* tools_ = nullptr;
-  std::map<std::string, ToolHost*, std::less<>> hosts_;  // of the agents so far, by their names
   AgentOptions options_;
-  std::function<std::vector<RunHandoff>()> find_handoffs_;
   std::vector<RunHandoff> handoffs_;  // that the model is offered
   std::optional<PendingHandoff> pending_handoff_;
   bool is_new_ = false;  // the conversation was handed over, and the model was not asked since

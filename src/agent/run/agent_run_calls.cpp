@@ -50,14 +50,13 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   if (!arguments) {
     return answer_call(asked.id, "The call was not made: " + arguments.error().message);
   }
-  if (const RunningCall* const same = duplicate_of(asked.name, *arguments)) {
+  if (const RunningCall* const same = duplicate_of(*tool, *arguments)) {
     return answer_call(asked.id, "The call was not made: the same call is running as " +
                                      same->asked.id + "; its result will follow");
   }
-  const auto own = options_.policies.find(asked.name);
-  auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), asked, *tools_, options_.name, *tool,
-      *std::move(arguments), own != options_.policies.end() ? own->second : options_.policy);
+  auto call = std::make_shared<RunningCall>(static_cast<RunningCall::Owner&>(*this), asked, *tools_,
+                                            options_.name, *tool, *std::move(arguments),
+                                            policy_of(asked.name));
   calls_.emplace(asked.id, call);
   await_approval(*call);
 }
@@ -80,12 +79,18 @@ void AgentRun::await_approval(RunningCall& call) {
         {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
 }
 
-const RunningCall* AgentRun::duplicate_of(std::string_view tool,
+const ReactionPolicy& AgentRun::policy_of(std::string_view tool) const {
+  const auto own = options_.policies.find(tool);
+  return own != options_.policies.end() ? own->second : options_.policy;
+}
+
+const RunningCall* AgentRun::duplicate_of(const AgentTool& tool,
                                           const json::object& arguments) const {
   if (options_.allows_duplicates) return nullptr;
+  const ToolPlace place = tools_->place_of(tool);
   for (const auto& [id, call] : calls_) {
-    if (call->state != RunningCall::State::ended && call->host == tools_ &&
-        call->asked.name == tool && call->arguments == arguments) {
+    if (call->state != RunningCall::State::ended && call->place() == place &&
+        call->arguments == arguments) {
       return call.get();
     }
   }
@@ -129,12 +134,11 @@ void AgentRun::start_waiting() {
       }));
     };
     const bool has_place =
-        call->is_marked ||
-        (!events_->is_full() &&
-         count([](const RunningCall&) { return true; }) < options_.max_running &&
-         count([&](const RunningCall& each) {
-           return each.host == call->host && each.tool->server == call->tool->server;
-         }) < options_.max_running_of_server);
+        call->is_marked || (!events_->is_full() &&
+                            count([](const RunningCall&) { return true; }) < options_.max_running &&
+                            count([&](const RunningCall& each) {
+                              return each.place().server == call->place().server;
+                            }) < options_.max_running_of_server);
     if (has_place && (keeper_ == nullptr || call->is_recorded)) {
       start_call(*call);
       continue;

@@ -2,47 +2,78 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "agent/run/agent_run.hpp"
 
 namespace sluice {
+
+std::vector<std::shared_ptr<const void>> AgentRun::agents() const {
+  std::vector<std::shared_ptr<const void>> out;
+  for (const auto& [name, agent] : reached_) out.push_back(agent.keeps);
+  if (pending_handoff_) out.push_back(pending_handoff_->to.keeps);
+  return out;
+}
+
 void AgentRun::adopt(RunAgent agent) {
   const bool is_first = engine_ == nullptr;
   if (!is_first) {
     agent.options.budget = options_.budget;
-    agent.options.grace = options_.grace;
+    agent.options.max_running = options_.max_running;
+    agent.options.max_running_of_server = options_.max_running_of_server;
+    agent.options.max_calls_of_answer = options_.max_calls_of_answer;
     agent.options.max_inputs = options_.max_inputs;
     agent.options.idle_timeout = options_.idle_timeout;
     agent.options.call_timeout = options_.call_timeout;
+    agent.options.grace = options_.grace;
+    agent.options.max_answer = options_.max_answer;
   }
-  agents_.push_back(std::move(agent.keeps));
+  remember(agent);
   engine_ = agent.engine;
   reaction_engine_ = agent.reaction_engine == nullptr ? agent.engine : agent.reaction_engine;
   tools_ = agent.tools;
   options_ = std::move(agent.options);
-  hosts_.insert_or_assign(options_.name, tools_);
-  find_handoffs_ = std::move(agent.handoffs);
+  for (const auto& [id, call] : calls_) call->trigger.set_policy(policy_of(call->asked.name));
   history_.set_options(history_options());
+}
+
+void AgentRun::remember(RunAgent& agent) {
+  reached_.insert_or_assign(
+      agent.options.name, Reached{agent.tools, std::move(agent.handoffs), std::move(agent.keeps)});
+}
+
+bool AgentRun::is_namesake(const RunAgent& agent) const {
+  const auto known = reached_.find(agent.options.name);
+  return known != reached_.end() && known->second.tools != agent.tools;
 }
 
 std::optional<RunAgent> AgentRun::reachable_agent(std::string_view name) const {
   constexpr std::size_t kMostAgents = 1000;
-  std::set<std::string, std::less<>> seen = {options_.name};
+  std::set<std::pair<std::string, const ToolHost*>> seen;
   std::deque<RunHandoff> next;
+  std::optional<RunAgent> found;
   const auto add = [&next](const std::function<std::vector<RunHandoff>()>& find) {
     if (find) std::ranges::move(find(), std::back_inserter(next));
   };
-  for (add(find_handoffs_); !next.empty() && seen.size() < kMostAgents; next.pop_front()) {
-    if (!seen.insert(next.front().agent).second) continue;
-    std::optional<RunAgent> agent = next.front().reach();
-    if (agent && agent->options.name == name) return agent;
-    if (agent) add(agent->handoffs);
+  for (const auto& [known, agent] : reached_) {
+    seen.emplace(known, agent.tools);
+    add(agent.handoffs);
   }
-  return std::nullopt;
+  for (; !next.empty() && seen.size() < kMostAgents; next.pop_front()) {
+    std::optional<RunAgent> agent = next.front().reach();
+    if (!agent || !seen.emplace(agent->options.name, agent->tools).second) continue;
+    add(agent->handoffs);
+    if (agent->options.name != name) continue;
+    if (found) return std::nullopt;
+    found = std::move(agent);
+  }
+  return found;
 }
 
 void AgentRun::take_handoff(const ChatToolCall& asked, const RunHandoff& handoff) {
@@ -54,6 +85,11 @@ void AgentRun::take_handoff(const ChatToolCall& asked, const RunHandoff& handoff
   if (!other) {
     return answer_call(asked.id, "The call was not made: " + handoff.agent + " is not there");
   }
+  if (is_namesake(*other)) {
+    return answer_call(asked.id,
+                       "The call was not made: another agent of this conversation has the name " +
+                           handoff.agent + "; each needs a name of its own");
+  }
   answer_call(asked.id, "The conversation is handed over to " + handoff.agent);
   pending_handoff_ = {*std::move(other), handoff.running_calls, asked.id};
 }
@@ -63,9 +99,12 @@ bool AgentRun::hand_over() {
   using RunningCalls = HandoffOptions::RunningCalls;
   const bool is_running = std::ranges::any_of(
       calls_, [](const auto& each) { return each.second->state != RunningCall::State::ended; });
-  if (is_running && pending_handoff_->running_calls == RunningCalls::wait) return true;
+  if (is_running && pending_handoff_->running_calls == RunningCalls::wait && !has_input(false)) {
+    return true;
+  }
   if (is_running && pending_handoff_->running_calls == RunningCalls::cancel) {
-    cancel_calls("The conversation is handed over to " + pending_handoff_->to.options.name);
+    cancel_calls("The call was cancelled: the conversation goes to " +
+                 pending_handoff_->to.options.name);
   }
   PendingHandoff next = *std::exchange(pending_handoff_, std::nullopt);
   const std::string from = options_.name;

@@ -96,6 +96,7 @@ void AgentRun::ask() {
                                      ResponseWriter(*events_, "resp_" + std::to_string(responses_),
                                                     engine.info().model, responses_));
   answer_->is_last = phase_ == Phase::closing;
+  answer_->is_remark = &engine != engine_;
   answer_->start(engine, std::move(request));
   arm();
 }
@@ -181,9 +182,12 @@ void AgentRun::on_complete(const Completion& completion) {
       write(AgentEventType::reaction_skipped, id, {{"reason", "reactions of the call"}});
     }
   }
-  end_reaction();
   const std::string& shown = answer->writer.output_text();
   if (!shown.empty()) last_text_ = shown;
+  if (completion.reason == Completion::Reason::error && answer->is_remark) {
+    return replace_reaction_model(shown);
+  }
+  end_reaction();
   if (completion.reason == Completion::Reason::error) {
     cancel_calls("Cancelled");
     return finish("failed", completion.error ? completion.error->message : "the model failed");
@@ -199,6 +203,19 @@ void AgentRun::on_complete(const Completion& completion) {
   if (answer->is_last) return finish("incomplete", end_reason_);
   take_calls(std::move(answer->calls));
   keep();
+  later();
+}
+
+void AgentRun::replace_reaction_model(const std::string& shown) {
+  // Remarks are not worth the run.
+  reaction_engine_ = engine_;
+  write_reaction(AgentEventType::reaction_done);
+  history_.add_answer(shown);
+  if (shown.empty()) {
+    --reactions_;  // and another one follows
+  } else {
+    reacting_.clear();
+  }
   later();
 }
 

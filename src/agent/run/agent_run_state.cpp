@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 5> kEnds = {"completed", "failed", "cance
 constexpr std::array<std::string_view, 4> kWhens = {"asap", "when_idle", "silent", "interrupt"};
 constexpr std::array<std::string_view, 4> kStatuses = {"completed", "incomplete", "cancelled",
                                                        "failed"};
+constexpr std::array<std::string_view, 3> kRules = {"transfer", "wait", "cancel"};
 constexpr std::size_t kStateVersion = 1;
 
 /// In place of a tool that there is not any more.
@@ -40,8 +41,6 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 // --- keeping it ---------------------------------------------------------------------------------
 
 json::object AgentRun::state() const {
-  // Of a hand-off that is to come only the new agent is left.
-  const std::string& agent = pending_handoff_ ? pending_handoff_->to.options.name : options_.name;
   json::array calls;
   for (const auto& [id, call] : calls_) {
     const std::string arguments = to_json(call->arguments);
@@ -58,7 +57,7 @@ json::object AgentRun::state() const {
                                                                      : "waiting";
     }
     if (!call->task.empty()) one["task"] = call->task;
-    if (call->agent != agent) one["agent"] = call->agent;
+    if (call->agent != options_.name) one["agent"] = call->agent;
     calls.emplace_back(std::move(one));
   }
   json::array inputs;
@@ -70,9 +69,9 @@ json::object AgentRun::state() const {
   }
   json::array ids;
   for (const std::string& id : ids_) ids.emplace_back(id);
-  return {
+  json::object out{
       {"version", kStateVersion},
-      {"agent", agent},
+      {"agent", options_.name},
       {"is_over", phase_ == Phase::over},
       {"budget", used_up_},
       {"status", end_status_},
@@ -83,6 +82,7 @@ json::object AgentRun::state() const {
       {"call_ids", std::move(ids)},
       // An answer that is being given is asked for again.
       {"has_news", has_news_ || answer_ != nullptr},
+      {"is_new", is_new_},
       {"last_text", last_text_},
       {"turns", turns_},
       {"reactions", reactions_},
@@ -90,6 +90,13 @@ json::object AgentRun::state() const {
       {"last_input", last_input_},
       {"usage",
        {{"prompt", usage_.prompt}, {"cached", usage_.cached}, {"completion", usage_.completion}}}};
+  if (pending_handoff_) {
+    out["handoff"] = {
+        {"to", pending_handoff_->to.options.name},
+        {"running_calls", kRules.at(static_cast<std::size_t>(pending_handoff_->running_calls))},
+        {"call_id", pending_handoff_->call_id}};
+  }
+  return out;
 }
 
 void AgentRun::keep_with(StateKeeper& keeper) {
@@ -148,8 +155,9 @@ Result<void> AgentRun::restore(const json::object& state) {
   if (version == nullptr || *version != kStateVersion) {
     return broken_state("it has another version than " + std::to_string(kStateVersion));
   }
-  if (const std::string_view name = text_at(state, "agent"); name != options_.name) {
-    if (auto agent = reachable_agent(name)) adopt(*std::move(agent));
+  const std::string of(state.contains("agent") ? text_at(state, "agent") : options_.name);
+  if (of != options_.name) {
+    if (auto agent = reachable_agent(of)) adopt(*std::move(agent));
   }
   const json::object* const history = object_at(state, "history");
   if (history == nullptr) return broken_state("it has no history");
@@ -157,8 +165,10 @@ Result<void> AgentRun::restore(const json::object& state) {
   for (const json::value& each : items_in(state, "calls")) {
     const json::object* const one = each.if_object();
     if (one == nullptr) return broken_state("a call is no object");
-    if (auto restored = restore_call(*one); !restored) return restored;
+    if (auto restored = restore_call(*one, of); !restored) return restored;
   }
+  // There are calls now, which the instructions may have to explain.
+  history_.set_options(history_options());
   for (const std::string& id : history_.unanswered()) {
     if (!calls_.contains(id))
       return broken_state("the call " + id + " has an end that is not there");
@@ -191,41 +201,56 @@ Result<void> AgentRun::restore(const json::object& state) {
     end_reason_ = text_at(state, "reason");
   }
   has_news_ = flag_in_state(state, "has_news");
+  is_new_ = flag_in_state(state, "is_new");
   last_text_ = text_at(state, "last_text");
   turns_ = count_in(state, "turns");
   reactions_ = count_in(state, "reactions");
   last_call_ = count_in(state, "last_call");
   last_input_ = count_in(state, "last_input");
+  const json::object* const handoff = object_at(state, "handoff");
+  return handoff == nullptr ? Result<void>() : restore_handoff(*handoff);
+}
+
+Result<void> AgentRun::restore_handoff(const json::object& kept) {
+  const auto rule = enumerator_in(kRules, text_at(kept, "running_calls"));
+  if (!rule) return broken_state("a hand-off does not say what becomes of calls");
+  const auto& find = reached_.at(options_.name).handoffs;
+  for (const RunHandoff& each : find ? find() : std::vector<RunHandoff>()) {
+    if (each.agent != text_at(kept, "to")) continue;
+    auto agent = each.reach();
+    if (!agent || is_namesake(*agent)) continue;
+    pending_handoff_ = {*std::move(agent), static_cast<HandoffOptions::RunningCalls>(*rule),
+                        std::string(text_at(kept, "call_id"))};
+    return {};
+  }
   return {};
 }
 
-Result<void> AgentRun::restore_call(const json::object& kept) {
+Result<void> AgentRun::restore_call(const json::object& kept, std::string_view of) {
   const std::string id(text_at(kept, "id"));
   const std::string_view arguments = text_at(kept, "arguments");
   ChatToolCall asked{
       .id = id,
       .name = std::string(text_at(kept, "tool")),
       .arguments = std::string(kept.contains("asked") ? text_at(kept, "asked") : arguments)};
-  std::string agent(text_at(kept, "agent"));
-  ToolHost* host = tools_;
-  if (agent.empty()) {
-    agent = options_.name;
-  } else if (const auto known = hosts_.find(agent); known != hosts_.end()) {
-    host = known->second;
-  } else if (auto former = reachable_agent(agent)) {
-    host = former->tools;
-    agents_.push_back(std::move(former->keeps));
+  std::string agent(kept.contains("agent") ? text_at(kept, "agent") : of);
+  if (!reached_.contains(agent)) {
+    if (auto former = reachable_agent(agent)) remember(*former);
   }
-  const auto& tools = host->tools();
-  const auto tool = std::ranges::find(tools, asked.name, &AgentTool::name);
+  // At another agent, a tool of this name is another tool.
+  const auto known = reached_.find(agent);
+  ToolHost& host = known == reached_.end() ? *tools_ : *known->second.tools;
+  const auto& tools = host.tools();
+  const auto tool = known == reached_.end()
+                        ? tools.end()
+                        : std::ranges::find(tools, asked.name, &AgentTool::name);
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
-  const auto own = options_.policies.find(asked.name);
+  const ReactionPolicy& policy = policy_of(asked.name);
   const bool is_gone = tool == tools.end();
   auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), std::move(asked), *host, std::move(agent),
-      is_gone ? kNoTool : *tool, parsed->get_object(),
-      own != options_.policies.end() ? own->second : options_.policy);
+      static_cast<RunningCall::Owner&>(*this), std::move(asked), host, std::move(agent),
+      is_gone ? kNoTool : *tool, parsed->get_object(), policy);
   if (!calls_.emplace(id, call).second) return broken_state("two calls have the same id");
   const std::string_view state = text_at(kept, "state");
   const auto ends = [&](ToolEnd::Status status, std::string text) {
@@ -242,8 +267,13 @@ Result<void> AgentRun::restore_call(const json::object& kept) {
   } else if (state != "unapproved" && state != "waiting" && state != "begun") {
     return broken_state("a call has no state");
   } else if (is_gone) {
-    ends(state == "begun" ? ToolEnd::Status::unknown : ToolEnd::Status::failed,
-         "The call was not made: there is no such tool any more");
+    constexpr std::string_view kWhy = "there is no such tool any more";
+    if (state == "begun") {
+      ends(ToolEnd::Status::unknown,
+           "It is not known whether the call was carried out: " + std::string(kWhy));
+    } else {
+      ends(ToolEnd::Status::failed, "The call was not made: " + std::string(kWhy));
+    }
   } else if (state == "begun" && call->task.empty() && !tool->is_read_only) {
     ends(ToolEnd::Status::unknown,
          "It is not known whether the call was carried out: the agent stopped while it ran");

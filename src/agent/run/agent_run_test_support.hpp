@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -118,6 +119,10 @@ class FakeTools final : public ToolHost {
   };
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
+  [[nodiscard]] ToolPlace place_of(const AgentTool& tool) const override {
+    const auto first = std::ranges::find(offered, tool.server, &AgentTool::server);
+    return {server == nullptr ? &*first : server, tool.name};
+  }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override {
     auto one = std::make_shared<Running>();
@@ -140,6 +145,7 @@ class FakeTools final : public ToolHost {
     }
   }
 
+  const void* server = nullptr;  // that has all tools; null: those that their labels say
   std::vector<AgentTool> offered = {{.name = "stream"}, {.name = "other", .server = "there"}};
   std::vector<std::shared_ptr<Running>> started;
 

@@ -28,6 +28,9 @@ constexpr std::size_t kSeeds = 1000;  // each takes ten times as long
 constexpr std::size_t kSeeds = 10'000;
 #endif
 
+/// The instructions of an agent whose model wants that users and assistants alternate.
+constexpr const char* kAlternating = "Alternate.";
+
 std::size_t seed_option(const char* name, std::size_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -111,7 +114,7 @@ class SimulatedRun {
     return options;
   }
 
-  /// To an agent that differs in its name, its instructions and its policy.
+  /// To an agent that differs in its name, its instructions, its policy and what its model takes.
   RunHandoff handoff() {
     using enum HandoffOptions::RunningCalls;
     return {.tool = "to_other",
@@ -123,7 +126,10 @@ class SimulatedRun {
               AgentOptions options = options_;
               options.name = "other";
               options.policy = any_policy();
-              if (one_in(2)) options.instructions = "Be kind.";
+              options.alternates = one_in(2);
+              if (options.alternates != options_.alternates || one_in(2)) {
+                options.instructions = options.alternates ? kAlternating : "Be kind.";
+              }
               return bench_.agent_of(std::move(options));
             }};
   }
@@ -245,7 +251,10 @@ class SimulatedRun {
 
   void check_history(const FakeModel::Asked& asked) {
     const auto& messages = asked.request.messages;
-    EXPECT_EQ(why_not_strict(messages, options_.alternates), "");
+    const bool alternates = messages.front().role == "system"
+                                ? messages.front().content == kAlternating
+                                : options_.alternates;
+    EXPECT_EQ(why_not_strict(messages, alternates), "");
     std::size_t models_at_work = 0;
     for (const auto& each : bench_.model.asked) models_at_work += each->sink != nullptr ? 1 : 0;
     EXPECT_EQ(models_at_work, 1U);

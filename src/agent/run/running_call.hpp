@@ -56,6 +56,8 @@ class RunningCall final : public ToolCallSink {
   /// Nobody is told any more.
   void leave() { owner_ = nullptr; }
 
+  /// Where its tool is. Call only if there is still such a tool.
+  [[nodiscard]] ToolPlace place() const { return host->place_of(*tool); }
   /// Adds to what the model has not seen; of more than `limit` bytes only the end is kept.
   void add_unseen(std::string_view text, std::uint64_t number, std::size_t limit);
 

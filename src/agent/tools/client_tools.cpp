@@ -315,7 +315,7 @@ bool ClientTools::may_become_task(const Client& client, const json::object& tool
 
 std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest request,
                                              std::shared_ptr<ToolCallSink> sink) {
-  const Remote& remote = remotes_[static_cast<std::size_t>(&tool - tools_.data())];
+  const Remote& remote = remote_of(tool);
   Place& place = servers_[remote.server];
   auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
   try {

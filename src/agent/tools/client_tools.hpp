@@ -37,6 +37,10 @@ class ClientTools final : public ToolHost {
   void add(std::string label, Client client, const std::vector<Listed>& listed);
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
+  [[nodiscard]] ToolPlace place_of(const AgentTool& tool) const override {
+    const Remote& remote = remote_of(tool);
+    return {servers_[remote.server].client.connection().get(), remote.name};
+  }
   /// Whether a tool, or what each run offers, has this name.
   [[nodiscard]] bool has_name(const std::string& name) const { return names_.contains(name); }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
@@ -58,6 +62,9 @@ class ClientTools final : public ToolHost {
     std::uint64_t listening;  // to what belongs to no call
   };
 
+  [[nodiscard]] const Remote& remote_of(const AgentTool& tool) const {
+    return remotes_[static_cast<std::size_t>(&tool - tools_.data())];
+  }
   [[nodiscard]] bool may_become_task(const Client& client, const json::object& tool) const;
 
   Executor* loop_;

@@ -61,12 +61,22 @@ struct ToolRequest {
   json::object meta = {};  // further members of `_meta`
 };
 
+/// What a tool is, whichever host has it and whatever it is called there.
+struct ToolPlace {
+  const void* server;     // what reaches it, such as a connection
+  std::string_view name;  // there; lives as long as the host
+
+  bool operator==(const ToolPlace&) const = default;
+};
+
 /// Where an agent's tools are. Belongs to the loop of its runs.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
   /// In an order that does not change, so that a model's cache of its prompt stays valid.
   [[nodiscard]] virtual const std::vector<AgentTool>& tools() const = 0;
+  /// Of one of tools().
+  [[nodiscard]] virtual ToolPlace place_of(const AgentTool& tool) const = 0;
   /// Calls one of tools(). Whatever goes wrong is told to the sink.
   virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                           std::shared_ptr<ToolCallSink> sink) = 0;

@@ -29,6 +29,7 @@
 #include "cli/remote/remote_server.hpp"
 #include "cli/remote/stop_on_interrupt.hpp"
 #include "cli/serve/engine_factory.hpp"
+#include "cli/serve/remote_engine.hpp"
 #include "cli/targets/process_targets.hpp"
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/progress_line.hpp"
@@ -259,6 +260,9 @@ int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interr
 }
 
 int replay(const AgentArguments& arguments) {
+  if (arguments.for_ui) {
+    return complain_of_run({kExitUsage, "--ui-events does not go with --replay"});
+  }
   const auto events = read_trace(arguments.replay);
   if (!events) return complain_of_run(events.error());
   if (arguments.steps) return step_through(*events);
@@ -312,6 +316,9 @@ int run_agent(AgentArguments& arguments) {
   set_logging(LogLevel::error, LogFormat::text, Style::of(STDERR_FILENO).coloured());
   auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
   if (!loaded) return complain_of_run(loaded.error());
+  if (!arguments.reaction_model.empty() && loaded->config.engine.kind == EngineKind::synthetic) {
+    return complain_of_run({kExitUsage, "--reaction-model does not go with --engine synthetic"});
+  }
   const bool is_built_in = runs_built_in_model(loaded->config);
   auto options = run_options(arguments, is_built_in);
   if (!options) return complain_of_run(options.error());
@@ -343,6 +350,9 @@ int run_agent(AgentArguments& arguments) {
   if (!arguments.reaction_model.empty()) {
     ServeConfig other = loaded->config;
     other.engine.model = arguments.reaction_model;
+    if (!have_same_server(other.engine.model, loaded->config.engine.model)) {
+      other.engine.model_key = "SLUICE_REACTION_MODEL_KEY";
+    }
     auto second = make_engine(other);
     if (!second) return complain_of_run(second.error());
     engines.push_back(*std::move(second));
@@ -416,7 +426,8 @@ void add_agent_command(CommandLine& program) {
        .operand = "[TOOL:]WHEN"});
   command.add_option("--reaction-model", &arguments->reaction_model,
                      {.text = "Another model, such as a cheaper one, for answers to what running "
-                              "tools have written",
+                              "tools have written; SLUICE_REACTION_MODEL_KEY is its key, unless it "
+                              "is at the server of --model",
                       .operand = "FILE|URL"});
   command.add_option("--system", &arguments->system,
                      {.text = "Instructions, which the model reads first", .operand = "TEXT"});

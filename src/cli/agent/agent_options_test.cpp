@@ -87,5 +87,13 @@ TEST(AgentView, ShowsTwoLanes) {
             "  count | completed: all of it\n");
 }
 
+TEST(AgentView, ACallOfAnyIdIsNotTheModel) {
+  AgentView view(Style::plain());
+  view.show(event("sluice:tool.output.started", {{"call_id", "model"}, {"tool", "spoof"}}));
+  view.show(event("response.output_text.delta", {{"delta", "I say: "}}));
+  EXPECT_EQ(view.show(event("sluice:tool.output.delta", {{"call_id", "model"}, {"delta", "x"}})),
+            "\n  spoof | x");
+}
+
 }  // namespace
 }  // namespace sluice

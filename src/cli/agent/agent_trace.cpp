@@ -45,6 +45,8 @@ Result<std::vector<TracedEvent>> read_trace(const std::string& path) {
                   path + ":" + std::to_string(out.size() + 1) + ": " + std::string(why));
     };
     auto parsed = parse_json(line);
+    // Whoever wrote the last line may have been killed in the middle of it.
+    if (!parsed && end == std::string_view::npos && !out.empty()) break;
     if (!parsed) return wrong(parsed.error().message);
     json::object* const object = parsed->if_object();
     const json::value* const at = object == nullptr ? nullptr : object->if_contains("at_us");
@@ -52,7 +54,8 @@ Result<std::vector<TracedEvent>> read_trace(const std::string& path) {
     if (at == nullptr || !at->is_int64() || at->get_int64() < 0 || event == nullptr) {
       return wrong("this is no line of a trace; `sluice agent --trace` writes them");
     }
-    out.push_back({.at = std::chrono::microseconds(at->get_int64()), .event = *event});
+    out.push_back(
+        {.at = at_most_forever(std::chrono::microseconds(at->get_int64())), .event = *event});
   }
   return out;
 }

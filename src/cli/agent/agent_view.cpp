@@ -8,7 +8,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kModelLane = "model";
-constexpr std::size_t kMaxShown = 200;  // bytes of arguments and results
+constexpr std::string_view kCallLane = "call ";  // and its id, which may be any text
+constexpr std::size_t kMaxShown = 200;           // bytes of arguments and results
 
 }  // namespace
 
@@ -33,9 +34,9 @@ std::string AgentView::model_text(std::string_view delta) {
 
 std::string AgentView::tool_line(std::string_view call_id, std::string_view text) {
   std::string out;
-  if (lane_ != call_id) {
+  if (std::string lane = std::string(kCallLane).append(call_id); lane_ != lane) {
     out = break_line();
-    lane_ = call_id;
+    lane_ = std::move(lane);
   }
   for (const char c : printable(text)) {
     if (std::exchange(is_at_line_start_, c == '\n')) out += label(call_id);

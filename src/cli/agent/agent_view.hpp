@@ -33,8 +33,8 @@ class AgentView {
 
   Style style_;
   std::map<std::string, std::string, std::less<>> tools_;  // by call
-  std::string lane_;              // the call that was written last, or "model"; empty: none
-  bool is_at_line_start_ = true;  // of that lane
+  std::string lane_;                                       // that was written last; empty: none
+  bool is_at_line_start_ = true;                           // of that lane
 };
 
 }  // namespace sluice

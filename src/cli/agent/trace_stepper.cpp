@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kRight = "\x1b[C";
 constexpr std::string_view kLeft = "\x1b[D";
-constexpr std::string_view kClear = "\x1b[H\x1b[2J\x1b[3J";
+constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 constexpr std::string_view kKeys = "space, n, right: on; b, left: back; g, G: to the ends; q: quit";
 
 /// Has the terminal give each key at once, and show none, while this lives.
@@ -37,13 +37,13 @@ class KeyMode {
   termios before_{};
 };
 
-/// Waits for a key; empty: there is none any more.
-std::string read_key() {
+/// Waits for keys; empty: there are none any more.
+std::string read_keys() {
   for (;;) {
     std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
     if (waits[1].revents != 0) return {};
-    std::array<char, 8> bytes{};
+    std::array<char, 256 * kRight.size()> bytes{};  // a held arrow is not cut
     const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
@@ -52,7 +52,15 @@ std::string read_key() {
 
 }  // namespace
 
-void TraceStepper::press(std::string_view key) {
+void TraceStepper::press(std::string_view keys) {
+  while (!keys.empty()) {
+    const std::string_view key = keys.substr(0, keys.starts_with("\x1b[") ? kRight.size() : 1);
+    press_one(key);
+    keys.remove_prefix(key.size());
+  }
+}
+
+void TraceStepper::press_one(std::string_view key) {
   if (key == " " || key == "n" || key == "\n" || key == kRight) {
     shown_ = std::min(shown_ + 1, events_.size());
   } else if (key == "b" || key == "p" || key == "\x7f" || key == kLeft) {
@@ -84,19 +92,15 @@ int step_through(std::span<const TracedEvent> events) {
     return kExitUsage;
   }
   const Interrupts interrupts;
-  const KeyMode keys;
+  const KeyMode mode;
   TraceStepper stepper(events, Style::of(STDOUT_FILENO));
   while (!stepper.is_over()) {
     if (const int printed = print(std::string(kClear) + stepper.screen()); printed != kExitOk) {
       return printed;
     }
-    const std::string key = read_key();
-    if (key.empty()) return Interrupts::is_pending() ? kExitInterrupted : kExitOk;
-    if (key.starts_with('\x1b')) {
-      stepper.press(key);
-    } else {
-      for (const char& each : key) stepper.press({&each, 1});
-    }
+    const std::string keys = read_keys();
+    if (keys.empty()) return Interrupts::is_pending() ? kExitInterrupted : kExitOk;
+    stepper.press(keys);
   }
   return kExitOk;
 }

@@ -16,13 +16,16 @@ class TraceStepper {
   /// `events` outlive this.
   TraceStepper(std::span<const TracedEvent> events, Style style) : events_(events), style_(style) {}
 
-  /// What a key does: a character, or the sequence of an arrow. Keys that mean nothing do nothing.
-  void press(std::string_view key);
+  /// What keys do, each a character or the sequence of an arrow. Those that mean nothing do
+  /// nothing.
+  void press(std::string_view keys);
   [[nodiscard]] bool is_over() const { return is_over_; }
   /// What has been shown so far, and below it which event was the last, and the keys.
   [[nodiscard]] std::string screen() const;
 
  private:
+  void press_one(std::string_view key);
+
   std::span<const TracedEvent> events_;
   Style style_;
   std::size_t shown_ = 1;  // events

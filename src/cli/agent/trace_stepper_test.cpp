@@ -43,6 +43,13 @@ TEST(TraceStepper, GoesForwardAndBack) {
   EXPECT_TRUE(stepper.is_over());
 }
 
+TEST(TraceStepper, KeysMayComeTogether) {
+  const std::vector<TracedEvent> events = {said("one "), said("two "), said("three")};
+  TraceStepper stepper(events, Style::plain());
+  stepper.press("\x1b[C\x1b[Cb");
+  EXPECT_THAT(stepper.screen(), HasSubstr("2 of 3"));
+}
+
 TEST(TraceStepper, ThereMayBeNothing) {
   TraceStepper stepper({}, Style::plain());
   stepper.press("n");

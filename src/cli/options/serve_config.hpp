@@ -48,11 +48,12 @@ struct ServeConfig {
 
   struct Engine {
     EngineKind kind = EngineKind::llama;
-    std::string model;                    // GGUF file, or the URL of an API
-    ModelApi model_api = ModelApi::chat;  // of a URL
-    std::uint32_t slots = 4;              // sequences that are decoded together
-    std::uint32_t context = 0;            // tokens per sequence; 0: what the model was trained for
-    std::uint32_t threads = 0;            // for the model; 0: one per core
+    std::string model;                           // GGUF file, or the URL of an API
+    ModelApi model_api = ModelApi::chat;         // of a URL
+    std::string model_key = "SLUICE_MODEL_KEY";  // the variable that has the key for a URL
+    std::uint32_t slots = 4;                     // sequences that are decoded together
+    std::uint32_t context = 0;     // tokens per sequence; 0: what the model was trained for
+    std::uint32_t threads = 0;     // for the model; 0: one per core
     std::string backend = "auto";  // "auto", "cpu", or a device's name as the engine reports it
     std::int32_t gpu_layers = -1;  // -1: as many as fit
     std::uint32_t queue = 256;     // requests that may wait for a slot

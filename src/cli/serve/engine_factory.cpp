@@ -140,7 +140,7 @@ Result<EngineHandle> make_engine(const ServeConfig& config) {
   }
   if (is_remote_model(config.engine.model)) {
     Result<std::unique_ptr<Engine>> engine =
-        make_remote_engine(config.engine.model, config.engine.model_api);
+        make_remote_engine(config.engine.model, config.engine.model_api, config.engine.model_key);
     if (!engine) return std::unexpected(std::move(engine.error()));
     return ready(*std::move(engine));
   }

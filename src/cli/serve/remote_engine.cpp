@@ -18,18 +18,21 @@ std::string variable(const char* name) {
 }
 
 struct ModelKey {
-  const char* variable;  // that holds it, or should
+  std::string variable;  // that holds it, or should
   std::string value;     // empty: there is none
 };
 
+std::string without_name(const std::string& model) {
+  return model.substr(0, model.find('#'));
+}
+
 /// A key is not sent to a host that it was not meant for.
-ModelKey key_for(const Url& url) {
-  static constexpr const char* kOwn = "SLUICE_MODEL_KEY";
+ModelKey key_for(const Url& url, const std::string& name) {
   static constexpr const char* kOfOpenAi = "OPENAI_API_KEY";
-  if (ModelKey own{kOwn, variable(kOwn)}; !own.value.empty()) return own;
-  if (url.host != "api.openai.com") return {kOwn, {}};
+  ModelKey own{name, variable(name.c_str())};
+  if (!own.value.empty() || url.host != "api.openai.com") return own;
   ModelKey theirs{kOfOpenAi, variable(kOfOpenAi)};
-  return theirs.value.empty() ? ModelKey{kOwn, {}} : theirs;
+  return theirs.value.empty() ? own : theirs;
 }
 
 int exit_code_of(int status) {
@@ -50,14 +53,22 @@ bool is_remote_model(std::string_view model) {
   return model.starts_with("http://") || model.starts_with("https://");
 }
 
-Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api) {
+bool have_same_server(const std::string& model, const std::string& other) {
+  const auto one = parse_url(without_name(model));
+  const auto two = parse_url(without_name(other));
+  return one && two && one->scheme == two->scheme && one->host == two->host &&
+         one->port == two->port;
+}
+
+Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api,
+                                                   const std::string& key_name) {
   const auto hash = model.find('#');
-  Result<Url> url = parse_url(model.substr(0, hash));
-  const std::string shown = "--model " + masked_url(model.substr(0, hash)) + ": ";
+  Result<Url> url = parse_url(without_name(model));
+  const std::string shown = "--model " + masked_url(without_name(model)) + ": ";
   if (!url) return fail(kExitUsage, shown + url.error().message);
   OpenAiOptions options{.base = *std::move(url), .api = api};
   if (hash != std::string::npos) options.model = model.substr(hash + 1);
-  ModelKey key = key_for(options.base);
+  ModelKey key = key_for(options.base, key_name);
   const bool has_key = !key.value.empty();
   options.key = std::move(key.value);
   if (!options.key.empty() && !options.base.is_tls() && !is_this_machine(options.base.host)) {
@@ -70,9 +81,8 @@ Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, Mod
   if (engine) return engine;
   Error error = std::move(engine.error());
   if (error.code == kUnauthorized) {
-    const std::string name = key.variable;
-    error.message.append(has_key ? ". It refuses the key in " + name
-                                 : ". Set " + name + " to a key of that server");
+    error.message.append(has_key ? ". It refuses the key in " + key.variable
+                                 : ". Set " + key.variable + " to a key of that server");
   }
   error.code = exit_code_of(error.code);
   return std::unexpected(std::move(error));

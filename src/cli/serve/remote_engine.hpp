@@ -15,8 +15,12 @@ bool is_remote_model(std::string_view model);
 
 /// Makes the engine of a model that another server runs. `model` is the URL of an API like that of
 /// OpenAI, whose `api` is asked, and behind # the name of the model, which may be left out if there
-/// is only one. The key is SLUICE_MODEL_KEY of the environment, or for api.openai.com
+/// is only one. The key is what the variable `key` of the environment has, or for api.openai.com
 /// OPENAI_API_KEY. Waits for the server. Errors carry an exit code.
-Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api);
+Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api,
+                                                   const std::string& key);
+
+/// Whether both are models of the same server.
+bool have_same_server(const std::string& model, const std::string& other);
 
 }  // namespace sluice

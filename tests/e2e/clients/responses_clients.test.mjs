@@ -2,12 +2,15 @@
 // package `openai`, and its client and that of `ai` with `@ai-sdk/openai` read them.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
 import { dynamicTool, jsonSchema, streamText } from 'ai';
 import OpenAI from 'openai';
 import { record_runs, responses_of } from '../lib/recorded_runs.mjs';
-import { start_api } from '../lib/remote_api.mjs';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
+import { clean_environment, program, root } from '../lib/server.mjs';
 import { check_types } from '../lib/type_check.mjs';
 
 // What ours have besides: what they are of, and a name that the API documents and the types lack.
@@ -180,4 +183,41 @@ test('ai ignores the events with our prefix, and the stream of openai refuses th
   assert.equal(text_of(parts('text-delta')), said_in(commented).text);
   assert.equal(parts('error').length, 0);
   await assert.rejects(read_with_openai(all), /Unhandled response stream event/);
+});
+
+test('openai reads each answer with what tools write meanwhile as messages', async (t) => {
+  const kNotes = 'notif_';
+  let heard;
+  const wrote = new Promise((resolve) => (heard = resolve));
+  const call = { index: 0, id: 'c1', function: { name: 'stream_numbers', arguments: '{"count":3}' } };
+  const answers = [
+    (reply) => reply.done(delta({ tool_calls: [call] }), delta({}, 'tool_calls')),
+    async (reply) => {
+      reply.send(...words('It '));
+      await wrote;
+      reply.done(...words('counts.'), ...kStop);
+    },
+  ];
+  const last = (reply) => reply.done(...words('Done.'), ...kStop);
+  const { url } = await start_api(t, (_, reply) => (answers.shift() ?? last)(reply));
+  const child = spawn(program, ['agent', '--ui-events', '--policy', 'every=1', '--model', url, 'Go'], {
+    cwd: root,
+    env: clean_environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const events = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    events.push(JSON.parse(line));
+    if (events.at(-1).item_id?.startsWith(kNotes) && events.at(-1).delta?.includes('6')) heard();
+  }
+  const is_end = ({ type }) => /^response\.(completed|incomplete|failed)$/.test(type);
+  const with_notes = responses_of(events)
+    .map((response) => response.slice(0, response.findIndex(is_end) + 1))
+    .filter((response) => response.some(({ item_id }) => item_id?.startsWith(kNotes)));
+  assert.ok(with_notes.length > 0);
+  for (const response of with_notes) {
+    const { final, seen } = await read_with_openai(await serve(t, response));
+    assert.equal(final.output_text, response.at(-1).response.output_text);
+    assert.equal(seen.length, response.length);
+  }
 });

@@ -367,7 +367,8 @@ test('an interface that knows the Responses API alone sees what tools write', as
   const tool = events.filter(({ item_id }) => item_id?.startsWith('notif_'));
   const text = of_type(tool, 'response.output_text.delta').map(({ delta }) => delta).join('');
   assert.equal(text.trim(), '2 4 6 8.');
-  assert.equal(of_type(tool, 'response.output_text.done')[0].text, text);
+  const done = of_type(tool, 'response.output_text.done');
+  assert.equal(done.map((event) => event.text).join(''), text);
 });
 
 test('spans that no collector takes are said to be dropped', async (t) => {
@@ -382,4 +383,36 @@ test('spans that no collector takes are said to be dropped', async (t) => {
   assert.equal(code, 0, stderr);
   assert.match(stderr, /spans were dropped.*status 400/);
   assert.deepEqual([...new Set(urls)], ['/base/v1/traces?key=k']);
+});
+
+test('the key of the model is not for the server of the one that reacts', async (t) => {
+  const keys = [];
+  const start = async (name) => {
+    const server = createServer((request, response) => {
+      keys.push([name, request.headers.authorization]);
+      response.writeHead(404).end();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => server.close());
+    return `http://127.0.0.1:${server.address().port}/v1`;
+  };
+  const model = await scripted_model(t, () => ({ text: 'Hello' }));
+  const env = { SLUICE_MODEL_KEY: 'one', SLUICE_REACTION_MODEL_KEY: '' };
+  const refused = (url, more) =>
+    agent(['--model', model.url, '--reaction-model', url, 'Hello'], { env: { ...env, ...more } });
+  await refused(await start('other'), {});
+  await refused(await start('its own'), { SLUICE_REACTION_MODEL_KEY: 'two' });
+  assert.ok(keys.length >= 2);
+  for (const [name, key] of keys) assert.equal(key, name === 'other' ? undefined : 'Bearer two');
+});
+
+test('options that mean nothing together are refused', async () => {
+  for (const args of [
+    ['--replay', 'any', '--ui-events'],
+    ['--engine', 'synthetic', '--reaction-model', 'any', 'Hello'],
+  ]) {
+    const { code, stderr } = await agent(args);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /does not go with/);
+  }
 });
