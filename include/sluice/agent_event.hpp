@@ -100,7 +100,8 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
      "call_id, first, last, delta, content, dropped",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "
      "that "
-     "is no text. `dropped` chunks before them were dropped, because nobody took them."},
+     "is no text. `dropped` chunks before them are missing: nobody took them in time, or they "
+     "did not come."},
     {AgentEventType::tool_output_done, "sluice:tool.output.done", "call_id, status, text, result",
      "A call has ended: `completed`, `failed`, `cancelled`, `rejected` or `unknown`."},
     {AgentEventType::tool_progress, "sluice:tool.progress", "call_id, progress, total, message",

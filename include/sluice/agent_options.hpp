@@ -153,6 +153,10 @@ struct AgentOptions {
   /// a cheaper one. It is shown the same.
   std::optional<Model> reaction_model = {};
 
+  /// Whether calls ask for parts of their results before these (CallOptions::partial_results; draft
+  /// SEP-2998, which may change). They are output of the call.
+  bool partial_results = false;
+
   SamplingParams sampling = {};
   std::optional<int> max_tokens = {};  // of one answer
   /// The most bytes of one answer. A longer one is broken off, as by its length.

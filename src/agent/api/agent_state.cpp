@@ -25,7 +25,7 @@ AgentState::AgentState(Model asked, AgentOptions given)
     : model(std::move(asked)),
       options(shielded(std::move(given))),
       store(options.store == nullptr ? nullptr : std::make_unique<StoreThread>(options.store)),
-      tools(background->loop(), options.store != nullptr) {
+      tools(background->loop(), options.store != nullptr, options.partial_results) {
   require(check(options.policy), "policy");
   if (options.max_running == 0 || options.max_running_of_server == 0) {
     throw Error{kInvalid, "max_running: no call could run", {}};

@@ -88,6 +88,7 @@ struct AgentArguments {
   std::string reaction_model;
   bool is_quiet = false;
   bool agrees = false;
+  bool wants_parts = false;
   SettingValues engine;
   std::string config_file;
 };
@@ -172,6 +173,7 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
     }
     options.sampling.seed = static_cast<std::uint32_t>(*arguments.seed);
   }
+  options.partial_results = arguments.wants_parts;
   if (!arguments.agrees) options.approval = unless_read_only;
   return options;
 }
@@ -433,6 +435,10 @@ void add_agent_command(CommandLine& program) {
                      {.text = "Seed of the random choices", .operand = "N"});
   command.add_flag("-y,--yes", arguments->agrees,
                    {.text = "Call tools that may change something without asking"});
+  command.add_flag(
+      "--partial-results", arguments->wants_parts,
+      {.text = "Ask tools for parts of their results before these, by a draft that may "
+               "change (SEP-2998)"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
   command.add_flag("--ui-events", arguments->for_ui,
