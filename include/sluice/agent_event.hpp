@@ -119,11 +119,13 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::approval_required, "sluice:approval.required",
      "call_id, tool, arguments, reason", "The call waits until somebody approves or rejects it."},
     {AgentEventType::run_budget, "sluice:run.budget", "budget",
-     "A budget is used up. The model is asked for one last answer, without tools."},
+     "A budget is used up: `turns`, `tokens`, `cost` or `time`. The model is asked for one last "
+     "answer, without tools."},
     {AgentEventType::run_handoff, "sluice:run.handoff", "call_id, from, to, model",
      "The conversation is another agent's now, because the model has called for that."},
     {AgentEventType::run_done, "sluice:run.done", "status, reason, output_text, usage",
-     "The run is over: `completed`, `incomplete`, `cancelled` or `failed`. It is the last event."},
+     "The run is over: `completed`, `incomplete`, `cancelled` or `failed`. It is the last event. "
+     "`usage` has the `cost` if there are prices."},
 }};
 
 std::string_view name_of(AgentEventType type);

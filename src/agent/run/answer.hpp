@@ -13,6 +13,7 @@
 #include "agent/run/pass_filter.hpp"
 #include "core/executor.hpp"
 #include "engine/engine.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
 
@@ -48,7 +49,8 @@ class Answer {
   std::vector<ChatToolCall> calls = {};
   /// The ids in the run of the calls that the engine has begun.
   std::vector<std::pair<std::shared_ptr<const CallHead>, std::string>> ids = {};
-  bool is_last = false;  // there are no tools, and nothing follows
+  bool is_last = false;   // there are no tools, and nothing follows
+  TokenPrice price = {};  // of the model that is asked
 
  private:
   class Sink;

@@ -13,6 +13,7 @@
 
 #include "cli/agent/agent_trace.hpp"
 #include "cli/agent/agent_view.hpp"
+#include "cli/agent/cost_options.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
 #include "cli/agent/trace_stepper.hpp"
@@ -75,6 +76,7 @@ struct AgentArguments {
   std::vector<std::string> policies;
   std::uint32_t max_turns = 20;
   std::string max_time;
+  CostArguments costs;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
   std::optional<std::string> session;
@@ -172,6 +174,9 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
       return fail(kExitUsage, "--seed: give a number from 0 to 4294967295");
     }
     options.sampling.seed = static_cast<std::uint32_t>(*arguments.seed);
+  }
+  if (auto read = read_costs(arguments.costs, !arguments.reaction_model.empty(), options); !read) {
+    return std::unexpected(std::move(read.error()));
   }
   options.partial_results = arguments.wants_parts;
   if (!arguments.agrees) options.approval = unless_read_only;
@@ -428,6 +433,7 @@ void add_agent_command(CommandLine& program) {
                       .shows_default = true});
   command.add_option("--max-time", &arguments->max_time,
                      {.text = "The most time that the run may take", .operand = "TIME"});
+  add_cost_options(command, arguments->costs);
   command.add_option(
       "--temperature", &arguments->temperature,
       {.text = "Randomness of the answers; 0 always takes the likeliest token", .operand = "X"});
