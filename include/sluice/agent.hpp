@@ -41,7 +41,8 @@ struct RunResult {
   std::string status = {};  // "completed", "incomplete", "cancelled" or "failed"
   std::string reason = {};  // why, if it is not completed; may be empty
   std::string text = {};    // the last answer of the model
-  json::object usage = {};  // input_tokens, cached_tokens, output_tokens, turns, reactions
+  /// input_tokens, cached_tokens, output_tokens, turns, reactions; cost, if there are prices.
+  json::object usage = {};
 
   bool is_completed() const { return status == "completed"; }
 };
@@ -120,15 +121,16 @@ class [[nodiscard]] Run {
 class Agent {
  public:
   /// Asks the servers for their tools. Throws Error: what Client::tools() throws, with the server's
-  /// label; -32602 if a policy makes no sense or names a tool that there is not, or no call may
-  /// run.
+  /// label; -32602 if a policy makes no sense or names a tool that there is not, no call may run, a
+  /// price or the budget of cost is no amount, or there is no price for the budget.
   explicit Agent(Model model, AgentOptions options = {});
 
   /// The tools, as the model knows them.
   const std::vector<AgentTool>& tools() const;
   /// Lets the model of this agent hand conversations over to `other`, by a tool. From then on the
   /// run is the other's: its model, instructions, tools, policies, guardrails and rules of approval
-  /// count; the budgets remain, and the limits of calls, inputs, answers and times. Agents may hand
+  /// count; the budgets remain, and the limits of calls, inputs, answers and times. What the
+  /// other's model costs is by its own prices. Agents may hand
   /// over to each other, and each needs a name of its own: a run that has had an agent is not
   /// handed over to another one of its name. Runs are offered it that begin, or come to this agent,
   /// afterwards. Neither agent keeps the other: once the last handle and run of `other` are gone,

@@ -100,7 +100,8 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
      "call_id, first, last, delta, content, dropped",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "
      "that "
-     "is no text. `dropped` chunks before them were dropped, because nobody took them."},
+     "is no text. `dropped` chunks before them are missing: nobody took them in time, or they "
+     "did not come."},
     {AgentEventType::tool_output_done, "sluice:tool.output.done", "call_id, status, text, result",
      "A call has ended: `completed`, `failed`, `cancelled`, `rejected` or `unknown`."},
     {AgentEventType::tool_progress, "sluice:tool.progress", "call_id, progress, total, message",
@@ -118,11 +119,13 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::approval_required, "sluice:approval.required",
      "call_id, tool, arguments, reason", "The call waits until somebody approves or rejects it."},
     {AgentEventType::run_budget, "sluice:run.budget", "budget",
-     "A budget is used up. The model is asked for one last answer, without tools."},
+     "A budget is used up: `turns`, `tokens`, `cost` or `time`. The model is asked for one last "
+     "answer, without tools."},
     {AgentEventType::run_handoff, "sluice:run.handoff", "call_id, from, to, model",
      "The conversation is another agent's now, because the model has called for that."},
     {AgentEventType::run_done, "sluice:run.done", "status, reason, output_text, usage",
-     "The run is over: `completed`, `incomplete`, `cancelled` or `failed`. It is the last event."},
+     "The run is over: `completed`, `incomplete`, `cancelled` or `failed`. It is the last event. "
+     "`usage` has the `cost` if there are prices."},
 }};
 
 std::string_view name_of(AgentEventType type);

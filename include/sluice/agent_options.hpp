@@ -83,12 +83,20 @@ struct Guardrails {
   std::function<std::expected<std::string, Error>(const AgentTool&, std::string text)> chunk = {};
 };
 
+/// What a model costs for each million tokens, in whatever currency the user thinks in.
+struct TokenPrice {
+  double prompt = 0;                  // that it reads
+  std::optional<double> cached = {};  // that it has read before; empty: as `prompt`
+  double completion = 0;              // that it writes
+};
+
 /// What a run may use up. At a limit the model is asked for one last answer, without tools, and the
 /// run is incomplete.
 struct RunBudget {
   std::uint32_t turns = 20;      // answers of the model
   std::uint32_t reactions = 50;  // answers to what running tools have written; not counted as turns
   std::uint64_t tokens = 0;      // that the model has read and written; 0: no limit
+  double cost = 0;               // of these, by AgentOptions::price; 0: no limit
   std::chrono::nanoseconds time = {};  // 0: no limit
 };
 
@@ -153,6 +161,15 @@ struct AgentOptions {
   /// a cheaper one. It is shown the same. If it fails, the agent's model takes its place for the
   /// rest of the run.
   std::optional<Model> reaction_model = {};
+
+  /// Whether calls ask for parts of their results before these (CallOptions::partial_results; draft
+  /// SEP-2998, which may change). They are output of the call.
+  bool partial_results = false;
+
+  /// What the agent's model costs, and the one for reactions; empty: nothing, and as `price`. An
+  /// answer costs what its usage says, so nothing if its server tells none.
+  std::optional<TokenPrice> price = {};
+  std::optional<TokenPrice> reaction_price = {};
 
   SamplingParams sampling = {};
   std::optional<int> max_tokens = {};  // of one answer

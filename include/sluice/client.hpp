@@ -167,6 +167,10 @@ struct CallOptions {
   /// sends what its session's level lets through; over one connection for all calls, such as stdio,
   /// it does not say which call they belong to (ClientOptions::on_notification). Empty: none.
   std::string log_level = {};
+  /// Parts of a tool's result that come before it are events too (draft SEP-2998, which may
+  /// change). The server is asked for them, in the revisions before 2026-07-28 by the token alone.
+  /// The result remains the only result. Not for tasks, and not for other requests than tools/call.
+  bool partial_results = false;
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
   /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;

@@ -159,6 +159,31 @@ TEST_F(OneLegacySessionTest, WhatBelongsToATaskThatNobodyFollowsReachesNoOtherCl
   EXPECT_THAT(client->result_of(id), HasSubstr(R"("text":"tool")"));
 }
 
+TEST_P(OneSessionTest, PartialResultsAreNotAskedForAndReachNobody) {
+  FakeClient one(*proxy.server, Kind::connection);
+  const auto two = session_client({{"partialResults", json::object()}});
+  const json::object meta{{"partialResultToken", "same"}};
+  one.request("tools/call", {{"name", "one"}, {"_meta", meta}});
+  two->request("tools/call", {{"name", "two"}, {"_meta", meta}});
+  proxy.run();
+  for (const char* const tool : {"one", "two"}) {
+    const auto& sent = calls.at(tool).at("params").at("_meta").as_object();
+    EXPECT_FALSE(sent.contains("partialResultToken"));
+    for (const std::string& token : {std::string("same"), to_json(sent.at("progressToken"))}) {
+      const json::object params{{"partialResultToken", token}, {"seq", 0}};
+      tell("notifications/tools/partial_result", params);
+      link().say_in_reply_to(calls.at(tool), {{"jsonrpc", "2.0"},
+                                              {"method", "notifications/tools/partial_result"},
+                                              {"params", params}});
+      proxy.run();
+    }
+  }
+  EXPECT_THAT(one.heard_of("notifications/tools/partial_result"), IsEmpty());
+  EXPECT_THAT(two->heard_of("notifications/tools/partial_result"), IsEmpty());
+  answer("one");
+  answer("two");
+}
+
 TEST_P(OneSessionTest, TheEndOfAClientCancelsItsCallsAlone) {
   FakeClient stays(*proxy.server, Kind::connection);
   const auto id = stays.request("tools/call", {{"name", "kept"}});

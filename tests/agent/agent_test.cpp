@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -217,6 +219,37 @@ TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
               HasSubstr("policy of count"));
   EXPECT_THAT(why({.servers = {{.label = "tools", .client = connect(tools(gates))}}}),
               HasSubstr("the label \"tools\""));
+  EXPECT_THAT(why({.budget = {.cost = 1}}), HasSubstr("there is no price"));
+  EXPECT_THAT(why({.price = TokenPrice(), .reaction_price = TokenPrice()}),
+              HasSubstr("there is no reaction_model"));
+  for (const double amount : {-1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THAT(why({.budget = {.cost = amount}, .price = TokenPrice()}), HasSubstr("budget.cost"));
+    EXPECT_THAT(why({.price = TokenPrice{.prompt = amount}}), HasSubstr("price.prompt"));
+    EXPECT_THAT(why({.price = TokenPrice{.cached = amount}}), HasSubstr("price.cached"));
+    EXPECT_THAT(why({.price = TokenPrice{.completion = amount}}), HasSubstr("price.completion"));
+    EXPECT_THAT(
+        why({.reaction_model = model.model(), .reaction_price = TokenPrice{.prompt = amount}}),
+        HasSubstr("reaction_price.prompt"));
+  }
+}
+
+TEST_F(AgentApiTest, ARunEndsWhenItHasCostAsMuchAsItMay) {
+  const auto counts = [](int to) {
+    return [to](const ModelRequest&, ModelAnswer& answer) {
+      answer.call("count", {{"to", to}});
+      answer.usage(100, 10);
+    };
+  };
+  const ScriptedModel model({counts(1), counts(2), says("That is all.")});
+  auto run =
+      agent(model, {.budget = {.cost = 0.01}, .price = TokenPrice{.prompt = 50, .completion = 50}})
+          .run("Count");
+  const RunResult result = run.result();
+  EXPECT_EQ(result.status, "incomplete");
+  EXPECT_EQ(result.reason, "budget: cost");
+  EXPECT_EQ(result.text, "That is all.");
+  EXPECT_TRUE(model.asked(2).tools.empty());
+  EXPECT_DOUBLE_EQ(result.usage.at("cost").to_number<double>(), 0.011);
 }
 
 TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {

@@ -1,6 +1,7 @@
 #include "agent/api/agent_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,14 +20,38 @@ void require(const Result<void>& outcome, const std::string& what) {
   if (!outcome) throw Error{kInvalid, what + ": " + outcome.error().message};
 }
 
+void require_amount(double amount, const std::string& what) {
+  if (!std::isfinite(amount) || amount < 0) throw Error{kInvalid, what + ": it is no amount", {}};
+}
+
+void require_price(const std::optional<TokenPrice>& price, const std::string& name) {
+  if (!price) return;
+  require_amount(price->prompt, name + ".prompt");
+  require_amount(price->cached.value_or(0), name + ".cached");
+  require_amount(price->completion, name + ".completion");
+}
+
+void require_costs(const AgentOptions& options) {
+  require_amount(options.budget.cost, "budget.cost");
+  require_price(options.price, "price");
+  require_price(options.reaction_price, "reaction_price");
+  if (options.budget.cost > 0 && !options.price) {
+    throw Error{kInvalid, "budget.cost: there is no price", {}};
+  }
+  if (options.reaction_price && !options.reaction_model) {
+    throw Error{kInvalid, "reaction_price: there is no reaction_model", {}};
+  }
+}
+
 }  // namespace
 
 AgentState::AgentState(Model asked, AgentOptions given)
     : model(std::move(asked)),
       options(shielded(std::move(given))),
       store(options.store == nullptr ? nullptr : std::make_unique<StoreThread>(options.store)),
-      tools(background->loop(), options.store != nullptr) {
+      tools(background->loop(), options.store != nullptr, options.partial_results) {
   require(check(options.policy), "policy");
+  require_costs(options);
   if (options.max_running == 0 || options.max_running_of_server == 0) {
     throw Error{kInvalid, "max_running: no call could run", {}};
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -29,6 +30,13 @@ inline std::uint64_t number_in_state(const json::object& object, std::string_vie
   boost::system::error_code error;
   const auto number = value->to_number<std::uint64_t>(error);
   return error ? 0 : number;
+}
+
+/// The same for what need not be a whole number, but is finite and not negative.
+inline double amount_in_state(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  const double amount = value == nullptr || !value->is_number() ? 0 : value->to_number<double>();
+  return std::isfinite(amount) && amount > 0 ? amount : 0;
 }
 
 inline bool flag_in_state(const json::object& object, std::string_view name) {

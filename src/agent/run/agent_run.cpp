@@ -338,16 +338,19 @@ void AgentRun::end(std::string status, std::string reason) {
   last_event_ = AgentEvent{.type = AgentEventType::run_done,
                            .turn = responses_,
                            .text = std::move(text),
-                           .data = {{"status", status},
-                                    {"reason", reason},
-                                    {"usage",
-                                     {{"input_tokens", usage_.prompt},
-                                      {"cached_tokens", usage_.cached},
-                                      {"output_tokens", usage_.completion},
-                                      {"turns", turns_},
-                                      {"reactions", reactions_}}}}};
+                           .data = {{"status", status}, {"reason", reason}, {"usage", usage()}}};
   // Whoever hears of the end may go on with what is kept.
   keeper_ == nullptr ? write_last() : keep();
+}
+
+json::object AgentRun::usage() const {
+  json::object out{{"input_tokens", usage_.prompt},
+                   {"cached_tokens", usage_.cached},
+                   {"output_tokens", usage_.completion},
+                   {"turns", turns_},
+                   {"reactions", reactions_}};
+  if (options_.price || options_.reaction_price || usage_.cost > 0) out["cost"] = usage_.cost;
+  return out;
 }
 
 void AgentRun::write_last() {

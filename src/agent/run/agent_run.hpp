@@ -108,11 +108,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
     std::string id;
     RunInput input;
   };
-  /// Tokens of all answers.
+  /// Tokens of all answers, and what they cost.
   struct TokenSum {
     std::uint64_t prompt = 0;
     std::uint64_t cached = 0;
     std::uint64_t completion = 0;
+    double cost = 0;
   };
 
   // RunningCall::Owner
@@ -170,6 +171,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Says which budget is used up, if one is. A reaction is no turn.
   [[nodiscard]] std::string_view exhausted_budget(bool is_reaction) const;
   [[nodiscard]] bool is_time_over() const;
+  [[nodiscard]] json::object usage() const;
   /// Tells of the calls whose output the answer has been shown.
   void write_reaction(AgentEventType type);
   void end_reaction();

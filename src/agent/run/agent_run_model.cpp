@@ -1,6 +1,7 @@
 // What an AgentRun asks its model, and what it does with the answers.
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "agent/run/agent_run.hpp"
@@ -20,6 +21,15 @@ constexpr std::string_view kAboutUpdates =
 
 constexpr std::string_view kLastAnswer =
     "[the agent's budget is used up: answer now with what you know; no tools can be called]";
+
+double cost_of(const Usage& usage, const TokenPrice& price) {
+  constexpr double kMillion = 1e6;
+  const std::uint32_t cached = std::min(usage.cached_tokens, usage.prompt_tokens);
+  return ((usage.prompt_tokens - cached) * price.prompt +
+          cached * price.cached.value_or(price.prompt) +
+          usage.completion_tokens * price.completion) /
+         kMillion;
+}
 
 /// Whether an id can stand in a mark.
 bool is_plain_id(std::string_view id) {
@@ -53,6 +63,7 @@ std::string_view AgentRun::exhausted_budget(bool is_reaction) const {
   const RunBudget& budget = options_.budget;
   if (is_time_over()) return "time";
   if (budget.tokens != 0 && usage_.prompt + usage_.completion >= budget.tokens) return "tokens";
+  if (budget.cost > 0 && usage_.cost >= budget.cost) return "cost";
   if (!is_reaction && turns_ >= budget.turns) return "turns";
   return {};
 }
@@ -97,6 +108,8 @@ void AgentRun::ask() {
                                                     engine.info().model, responses_));
   answer_->is_last = phase_ == Phase::closing;
   answer_->is_remark = &engine != engine_;
+  answer_->price = options_.price.value_or(TokenPrice());
+  if (answer_->is_remark && options_.reaction_price) answer_->price = *options_.reaction_price;
   answer_->start(engine, std::move(request));
   arm();
 }
@@ -173,6 +186,7 @@ void AgentRun::on_complete(const Completion& completion) {
   usage_.prompt += completion.usage.prompt_tokens;
   usage_.cached += completion.usage.cached_tokens;
   usage_.completion += completion.usage.completion_tokens;
+  usage_.cost += cost_of(completion.usage, answer->price);
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;

@@ -69,27 +69,29 @@ json::object AgentRun::state() const {
   }
   json::array ids;
   for (const std::string& id : ids_) ids.emplace_back(id);
-  json::object out{
-      {"version", kStateVersion},
-      {"agent", options_.name},
-      {"is_over", phase_ == Phase::over},
-      {"budget", used_up_},
-      {"status", end_status_},
-      {"reason", end_reason_},
-      {"history", history_.state()},
-      {"calls", std::move(calls)},
-      {"inputs", std::move(inputs)},
-      {"call_ids", std::move(ids)},
-      // An answer that is being given is asked for again.
-      {"has_news", has_news_ || answer_ != nullptr},
-      {"is_new", is_new_},
-      {"last_text", last_text_},
-      {"turns", turns_},
-      {"reactions", reactions_},
-      {"last_call", last_call_},
-      {"last_input", last_input_},
-      {"usage",
-       {{"prompt", usage_.prompt}, {"cached", usage_.cached}, {"completion", usage_.completion}}}};
+  json::object out{{"version", kStateVersion},
+                   {"agent", options_.name},
+                   {"is_over", phase_ == Phase::over},
+                   {"budget", used_up_},
+                   {"status", end_status_},
+                   {"reason", end_reason_},
+                   {"history", history_.state()},
+                   {"calls", std::move(calls)},
+                   {"inputs", std::move(inputs)},
+                   {"call_ids", std::move(ids)},
+                   // An answer that is being given is asked for again.
+                   {"has_news", has_news_ || answer_ != nullptr},
+                   {"is_new", is_new_},
+                   {"last_text", last_text_},
+                   {"turns", turns_},
+                   {"reactions", reactions_},
+                   {"last_call", last_call_},
+                   {"last_input", last_input_},
+                   {"usage",
+                    {{"prompt", usage_.prompt},
+                     {"cached", usage_.cached},
+                     {"completion", usage_.completion},
+                     {"cost", usage_.cost}}}};
   if (pending_handoff_) {
     out["handoff"] = {
         {"to", pending_handoff_->to.options.name},
@@ -193,7 +195,8 @@ Result<void> AgentRun::restore(const json::object& state) {
   if (usage != nullptr) {
     usage_ = {.prompt = number_in_state(*usage, "prompt"),
               .cached = number_in_state(*usage, "cached"),
-              .completion = number_in_state(*usage, "completion")};
+              .completion = number_in_state(*usage, "completion"),
+              .cost = amount_in_state(*usage, "cost")};
   }
   used_up_ = text_at(state, "budget");
   if (flag_in_state(state, "is_over")) {

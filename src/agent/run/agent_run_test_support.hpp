@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -43,6 +44,8 @@ class FakeModel final : public Engine {
   [[nodiscard]] EngineStats stats() const override { return {}; }
   void shutdown() override {}
 
+  static constexpr std::uint32_t kPromptTokens = 10;  // of each answer
+
   [[nodiscard]] Asked& last() { return *asked.back(); }
   void say(std::string text) { deliver({.kind = Delta::Kind::text, .text = std::move(text)}); }
   void think(std::string text) {
@@ -62,7 +65,7 @@ class FakeModel final : public Engine {
   void end(Completion::Reason reason = Completion::Reason::stop, std::uint32_t tokens = 1) {
     Completion completion;
     completion.reason = reason;
-    completion.usage = {.prompt_tokens = 10, .completion_tokens = tokens};
+    completion.usage = {.prompt_tokens = kPromptTokens, .completion_tokens = tokens};
     if (reason == Completion::Reason::error) completion.error = Error{502, "it is gone"};
     if (const auto sink = std::exchange(last().sink, nullptr)) sink->on_complete(completion);
   }

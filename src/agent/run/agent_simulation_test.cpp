@@ -30,6 +30,7 @@ constexpr std::size_t kSeeds = 10'000;
 
 /// The instructions of an agent whose model wants that users and assistants alternate.
 constexpr const char* kAlternating = "Alternate.";
+constexpr double kMillion = 1e6;
 
 std::size_t seed_option(const char* name, std::size_t otherwise) {
   const char* const text = std::getenv(name);
@@ -87,6 +88,11 @@ class SimulatedRun {
     return policy;
   }
 
+  /// Whole numbers, so that sums are exact.
+  TokenPrice any_price() {
+    return {.prompt = static_cast<double>(below(4)), .completion = static_cast<double>(below(9))};
+  }
+
   AgentOptions any_options() {
     AgentOptions options;
     options.alternates = one_in(2);
@@ -95,6 +101,12 @@ class SimulatedRun {
     options.budget.turns = static_cast<std::uint32_t>(1 + below(12));
     options.budget.reactions = static_cast<std::uint32_t>(below(8));
     if (one_in(4)) options.budget.tokens = 30 + below(100);
+    if (one_in(4)) {
+      // Half a token's price more, so that rounding decides nothing.
+      options.budget.cost = (static_cast<double>(30 + below(300)) + 0.5) / kMillion;
+      options.price = any_price();
+      if (one_in(2)) options.reaction_price = any_price();
+    }
     if (one_in(4)) options.budget.time = std::chrono::seconds(1 + below(10));
     options.max_running = 1 + below(3);
     options.max_running_of_server = 1 + below(2);
@@ -199,7 +211,10 @@ class SimulatedRun {
   }
 
   void end_answer(Completion::Reason reason) {
-    bench_.model.end(reason, static_cast<std::uint32_t>(1 + below(3)));
+    const auto tokens = static_cast<std::uint32_t>(1 + below(3));
+    spent_tokens_ += FakeModel::kPromptTokens + tokens;
+    spent_cost_ += FakeModel::kPromptTokens * price_.prompt + tokens * price_.completion;
+    bench_.model.end(reason, tokens);
   }
 
   /// A tool may speak while its call runs, and a little while after, if it writes late.
@@ -261,6 +276,7 @@ class SimulatedRun {
     EXPECT_LE(bench_.run->turns(), options_.budget.turns + 1);
     EXPECT_LE(bench_.run->reactions(), options_.budget.reactions);
     EXPECT_LE(bench_.run->running(), options_.max_running);
+    check_spending(asked);
     std::string all;
     for (const ChatMessage& message : messages) all += message.content;
     for (std::size_t i = 0; i < bench_.tools.started.size(); ++i) {
@@ -269,6 +285,22 @@ class SimulatedRun {
       if (at == std::string::npos) continue;
       EXPECT_EQ(all.find(result, at + 1), std::string::npos) << result << " is shown twice";
     }
+  }
+
+  /// What is used up allows one more answer, without tools.
+  void check_spending(const FakeModel::Asked& asked) {
+    const RunBudget& budget = options_.budget;
+    const bool is_last = asked.request.tools.empty();
+    const bool is_used_up = (budget.tokens != 0 && spent_tokens_ >= budget.tokens) ||
+                            (budget.cost > 0 && spent_cost_ / kMillion >= budget.cost);
+    if (is_used_up) {
+      EXPECT_TRUE(is_last) << "the model is offered tools beyond the budget";
+      EXPECT_FALSE(std::exchange(was_used_up_, true)) << "the last answer was given";
+    }
+    const bool is_reaction =
+        bench_.run->reactions() > std::exchange(reactions_, bench_.run->reactions());
+    price_ = options_.price.value_or(TokenPrice());
+    if (is_reaction && !is_last && options_.reaction_price) price_ = *options_.reaction_price;
   }
 
   void take() {
@@ -376,6 +408,11 @@ class SimulatedRun {
   std::set<std::size_t> ended_;
   std::map<std::string, bool> unapproved_;
   std::map<std::string, Seen> calls_;
+  std::uint64_t spent_tokens_ = 0;
+  double spent_cost_ = 0;  // of a million tokens
+  TokenPrice price_;       // of the answer that is given
+  std::uint32_t reactions_ = 0;
+  bool was_used_up_ = false;
   std::uint64_t next_number_ = 0;
   std::size_t items_ = 0;
   bool is_responding_ = false;

@@ -13,6 +13,7 @@
 #include "agent/run/pass_filter.hpp"
 #include "core/executor.hpp"
 #include "engine/engine.hpp"
+#include "sluice/agent_options.hpp"
 
 namespace sluice {
 
@@ -52,6 +53,7 @@ class Answer {
   std::vector<std::pair<std::shared_ptr<const CallHead>, std::string>> ids = {};
   bool is_last = false;    // there are no tools, and nothing follows
   bool is_remark = false;  // it is of another model than the agent's, for reactions
+  TokenPrice price = {};   // of the model that is asked
 
  private:
   class Sink;

@@ -115,11 +115,7 @@ class ClientTools::Call final : public ToolCall {
   [[nodiscard]] bool is_open() const { return is_open_ && is_open_(); }
   /// Log messages cannot be held up: those that come while nobody takes output are lost.
   void take_log(std::string text) {
-    if (is_paused_) {
-      ++dropped_;
-      return;
-    }
-    sink_->on_output({.text = std::move(text), .dropped = std::exchange(dropped_, 0)});
+    is_paused_ ? void(++dropped_) : write({.text = std::move(text)});
   }
 
  private:
@@ -197,10 +193,44 @@ class ClientTools::Call final : public ToolCall {
     later();
   }
 
+  void write(ToolChunk chunk) {
+    chunk.dropped += std::exchange(dropped_, 0);
+    sink_->on_output(std::move(chunk));
+  }
+
+  /// What stands in a part of the result: each block of its content, or else what is structured.
+  static std::vector<ToolChunk> chunks_of(const json::object& part) {
+    std::vector<ToolChunk> chunks;
+    const json::value* const content = part.if_contains("content");
+    const bool has_blocks = content != nullptr && !content->get_array().empty();
+    const json::object* const structured = object_at(part, "structuredContent");
+    if (!has_blocks && structured != nullptr) chunks.push_back({.text = to_json(*structured)});
+    if (!has_blocks) return chunks;
+    for (const json::value& each : content->get_array()) {
+      const json::object* const block = each.if_object();
+      if (block == nullptr) continue;
+      if (text_at(*block, "type") != "text") {
+        chunks.push_back({.content = *block});
+      } else if (const std::string_view text = text_at(*block, "text"); !text.empty()) {
+        chunks.push_back({.text = std::string(text)});
+      }
+    }
+    return chunks;
+  }
+
   void tell(CallEvent event) {
+    if (event.is_partial_result) {
+      dropped_ += event.dropped;
+      const auto alive = alive_;
+      for (ToolChunk& each : chunks_of(event.params)) {
+        write(std::move(each));
+        if (*alive == nullptr) return;
+      }
+      return;
+    }
     if (event.is_log) {
       if (!event.message.empty()) {
-        sink_->on_output({.text = std::move(event.message), .dropped = event.dropped});
+        write({.text = std::move(event.message), .dropped = event.dropped});
       }
       return;
     }
@@ -212,7 +242,7 @@ class ClientTools::Call final : public ToolCall {
     if (event.message.empty() || event.total) {
       return sink_->on_progress(event.progress, event.total, event.message);
     }
-    sink_->on_output({.text = std::move(event.message), .dropped = event.dropped});
+    write({.text = std::move(event.message), .dropped = event.dropped});
   }
 
   void end() {
@@ -252,15 +282,18 @@ class ClientTools::Call final : public ToolCall {
   std::string task_;          // that ends with the call; empty: none
   bool may_be_task_ = false;  // the answer to come
   std::optional<Answer> answer_;
-  std::uint64_t dropped_ = 0;  // log messages, since the last output
+  std::uint64_t dropped_ = 0;  // pieces of output, since the last one that was told
   bool is_paused_ = false;
   bool is_waiting_ = false;    // for an event
   bool is_answering_ = false;  // there are no further events
   bool is_reading_ = false;
 };
 
-ClientTools::ClientTools(Executor& loop, bool prefers_tasks)
-    : loop_(&loop), prefers_tasks_(prefers_tasks), running_(std::make_shared<Running>()) {}
+ClientTools::ClientTools(Executor& loop, bool prefers_tasks, bool wants_parts)
+    : loop_(&loop),
+      prefers_tasks_(prefers_tasks),
+      wants_parts_(wants_parts),
+      running_(std::make_shared<Running>()) {}
 
 ClientTools::~ClientTools() {
   for (const Place& each : servers_) each.client.connection()->unlisten(each.listening);
@@ -321,6 +354,7 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
   try {
     CallOptions options = Call::call_options();
     options.meta = std::move(request.meta);
+    options.partial_results = wants_parts_;
     if (!request.task.empty()) {
       call->follow(std::move(request.task));
     } else if (remote.may_become_task) {

@@ -25,8 +25,9 @@ namespace sluice {
 class ClientTools final : public ToolHost {
  public:
   /// `prefers_tasks`: calls become tasks wherever the server lets them, so that they can be taken
-  /// up again. If not, only those do that run as nothing else.
-  explicit ClientTools(Executor& loop, bool prefers_tasks = false);
+  /// up again. If not, only those do that run as nothing else. `wants_parts`: calls ask for partial
+  /// results (AgentOptions::partial_results), which are output.
+  explicit ClientTools(Executor& loop, bool prefers_tasks = false, bool wants_parts = false);
   ~ClientTools() override;
   ClientTools(const ClientTools&) = delete;
   ClientTools& operator=(const ClientTools&) = delete;
@@ -69,6 +70,7 @@ class ClientTools final : public ToolHost {
 
   Executor* loop_;
   const bool prefers_tasks_;
+  const bool wants_parts_;
   std::vector<AgentTool> tools_;
   std::vector<Remote> remotes_;  // of the tools
   std::vector<Place> servers_;

@@ -13,6 +13,7 @@
 
 #include "cli/agent/agent_trace.hpp"
 #include "cli/agent/agent_view.hpp"
+#include "cli/agent/cost_options.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
 #include "cli/agent/trace_stepper.hpp"
@@ -76,6 +77,7 @@ struct AgentArguments {
   std::vector<std::string> policies;
   std::uint32_t max_turns = 20;
   std::string max_time;
+  CostArguments costs;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
   std::optional<std::string> session;
@@ -89,6 +91,7 @@ struct AgentArguments {
   std::string reaction_model;
   bool is_quiet = false;
   bool agrees = false;
+  bool wants_parts = false;
   SettingValues engine;
   std::string config_file;
 };
@@ -173,6 +176,10 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
     }
     options.sampling.seed = static_cast<std::uint32_t>(*arguments.seed);
   }
+  if (auto read = read_costs(arguments.costs, !arguments.reaction_model.empty(), options); !read) {
+    return std::unexpected(std::move(read.error()));
+  }
+  options.partial_results = arguments.wants_parts;
   if (!arguments.agrees) options.approval = unless_read_only;
   return options;
 }
@@ -437,6 +444,7 @@ void add_agent_command(CommandLine& program) {
                       .shows_default = true});
   command.add_option("--max-time", &arguments->max_time,
                      {.text = "The most time that the run may take", .operand = "TIME"});
+  add_cost_options(command, arguments->costs);
   command.add_option(
       "--temperature", &arguments->temperature,
       {.text = "Randomness of the answers; 0 always takes the likeliest token", .operand = "X"});
@@ -444,6 +452,10 @@ void add_agent_command(CommandLine& program) {
                      {.text = "Seed of the random choices", .operand = "N"});
   command.add_flag("-y,--yes", arguments->agrees,
                    {.text = "Call tools that may change something without asking"});
+  command.add_flag(
+      "--partial-results", arguments->wants_parts,
+      {.text = "Ask tools for parts of their results before these, by a draft that may "
+               "change (SEP-2998)"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
   command.add_flag("--ui-events", arguments->for_ui,

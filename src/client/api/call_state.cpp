@@ -5,6 +5,7 @@
 
 #include "json/members.hpp"
 #include "protocol/log_message.hpp"
+#include "protocol/tool_result.hpp"
 #include "sluice/client.hpp"
 
 namespace sluice::detail {
@@ -15,11 +16,19 @@ double number_at(const json::object& params, std::string_view key) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-CallEvent event_of(json::object params, bool is_log) {
-  CallEvent event{
-      .message = is_log ? text_of_log_message(params) : std::string(text_at(params, "message")),
-      .progress = number_at(params, "progress"),
-      .is_log = is_log};
+using Said = ClientCall::State::Said;
+
+std::string text_of(const json::object& params, Said what) {
+  if (what == Said::log) return text_of_log_message(params);
+  if (what == Said::partial_result) return text_of_tool_result(params);
+  return std::string(text_at(params, "message"));
+}
+
+CallEvent event_of(json::object params, Said what) {
+  CallEvent event{.message = text_of(params, what),
+                  .progress = number_at(params, "progress"),
+                  .is_log = what == Said::log,
+                  .is_partial_result = what == Said::partial_result};
   if (params.contains("total")) event.total = number_at(params, "total");
   event.params = std::move(params);
   return event;
@@ -33,10 +42,11 @@ ClientCall::State::State(std::size_t max_events, std::function<void()> require_l
       give_up_(std::move(give_up)),
       events_(max_events, CallOptions::kMaxEventBytes) {}
 
-void ClientCall::State::add(json::object said, bool is_log) {
+void ClientCall::State::add(json::object said, Said what, std::uint64_t missing) {
   json::value params(std::move(said));
   const std::size_t own_bytes = size_of(params).memory();
-  CallEvent event = event_of(std::move(params.get_object()), is_log);
+  CallEvent event = event_of(std::move(params.get_object()), what);
+  event.dropped = missing;
   const std::size_t bytes = own_bytes + event.message.size();
   std::unique_lock lock(mutex_);
   if (has_ended_) return;

@@ -27,8 +27,9 @@ class ClientCall::State final {
 
   // The loop's side. Nothing counts after the first end().
 
-  /// The params of a notification: of progress, or of a log message.
-  void add(json::object params, bool is_log = false);
+  enum class Said : std::uint8_t { progress, log, partial_result };
+  /// The params of a notification, and how many are missing before it.
+  void add(json::object params, Said what = Said::progress, std::uint64_t missing = 0);
   /// The next event begins anew.
   void restart();
   void end(Outcome outcome);

@@ -44,6 +44,32 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
   EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
 }
 
+TEST_F(CallStateTest, APartialResultHasItsTextAndWhatIsMissing) {
+  using Said = ClientCall::State::Said;
+  ClientCall::State state = make(2);
+  const json::object part{{"seq", 3},
+                          {"content",
+                           {{{"type", "text"}, {"text", "one"}},
+                            {{"type", "image"}, {"data", "AA=="}},
+                            {{"type", "text"}, {"text", "two"}}}}};
+  state.add(part, Said::partial_result, 3);
+  std::optional<CallEvent> event = state.next();
+  ASSERT_TRUE(event);
+  EXPECT_TRUE(event->is_partial_result);
+  EXPECT_FALSE(event->is_log);
+  EXPECT_EQ(event->message, "one\ntwo");
+  EXPECT_EQ(event->params, part);
+  EXPECT_EQ(event->dropped, 3U);
+  // What was missing before an event that is dropped is missing before the next.
+  for (std::size_t i = 0; i < 3; ++i) state.add(part, Said::partial_result, 5);
+  state.end(json::object());
+  event = state.next();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->dropped, 11U);
+  state.next();
+  EXPECT_FALSE(state.next());
+}
+
 TEST_F(CallStateTest, TheLastEventIsKeptHoweverLargeItIs) {
   ClientCall::State state = make(0);
   state.add(said(1, 10));

@@ -257,7 +257,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
   // Before it begins, so that what was stopped already is not sent at all.
   state->cancel_on({options.stop, stop_});
   const auto least = parse_logging_level(options.log_level);
-  loop.post([core = core_, ticket, state, least, begin = std::move(begin)]() mutable {
+  loop.post([core = core_, ticket, state, least, wants_parts = options.partial_results,
+             begin = std::move(begin)]() mutable {
     if (ticket->is_given_up || !core->session) return;
     RequestCallbacks callbacks{
         .on_progress =
@@ -267,7 +268,14 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     if (least) {
       callbacks.on_log = [state, least = *least](const json::object& said) {
         const auto level = parse_logging_level(text_at(said, "level"));
-        if (!level || *level >= least) state->add({said, json::storage_ptr()}, true);
+        if (!level || *level >= least) {
+          state->add({said, json::storage_ptr()}, ClientCall::State::Said::log);
+        }
+      };
+    }
+    if (wants_parts) {
+      callbacks.on_partial_result = [state](const json::object& said, std::uint64_t missing) {
+        state->add({said, json::storage_ptr()}, ClientCall::State::Said::partial_result, missing);
       };
     }
     ticket->number = begin(*core->session, std::move(callbacks));
@@ -278,6 +286,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
 std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view method,
                                                            json::object params, CallOptions options,
                                                            bool may_become_task) {
+  options.partial_results = options.partial_results && method == "tools/call";
   const bool asks_for_logs = !options.log_level.empty() && server_.revision->era == Era::modern;
   if (!options.meta.empty() || asks_for_logs) {
     json::value& meta = params["_meta"];

@@ -191,16 +191,19 @@ void ClientSession::end_round(Number number, OpenRequest& request) {
   pause_round(number, request);
 }
 
-/// Sends the next round, or says later why that is not possible. Its id is also its progress token.
+/// Sends the next round, or says later why that is not possible. Its id is also its progress token,
+/// and the token of its partial results.
 void ClientSession::send_round(Number number, OpenRequest& request) {
   requests_.begin_round(number, request);
   request.session = sessions_;
   request.was_asked = false;
-  OutgoingMessage message = writer_.write({.method = request.method,
-                                           .params = request.params,
-                                           .id = std::to_string(request.id),
-                                           .may_become_task = request.options.may_become_task},
-                                          *server_.revision);
+  OutgoingMessage message =
+      writer_.write({.method = request.method,
+                     .params = request.params,
+                     .id = std::to_string(request.id),
+                     .may_become_task = request.options.may_become_task,
+                     .wants_parts = request.callbacks.on_partial_result != nullptr},
+                    *server_.revision);
   message.memory = std::exchange(request.options.memory, nullptr);
   Result<void> sent = link_->send(std::move(message));
   if (!sent) return end_later(number, std::unexpected(std::move(sent.error())));

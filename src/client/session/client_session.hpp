@@ -187,6 +187,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void next_round(Number number, OpenRequest& request);
   /// `reply_to`: as for take().
   void on_notification(const Message& message, const RequestId* reply_to);
+  void on_partial_result(const json::object& params);
   /// The request in whose reply a message came; 0 if there is none.
   [[nodiscard]] Number request_of(const RequestId* reply_to) const;
   void reply(std::string text);

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/log/log.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/tool_result.hpp"
 #include "rpc/error_codes.hpp"
 
 // What a session hears of its link: the server's messages, and that there will be none.
@@ -248,6 +250,7 @@ void ClientSession::on_notification(const Message& message, const RequestId* rep
       return;
     }
   }
+  if (message.method == kPartialResult) return on_partial_result(params);
   if (message.method != "notifications/progress") cache_.on_notification(message.method, params);
   const bool is_taken = activities_.on_notification(message.method, params);
   if (is_taken || message.method == "notifications/progress") return;
@@ -261,6 +264,27 @@ void ClientSession::on_notification(const Message& message, const RequestId* rep
                         ? request->callbacks.on_notification
                         : options_.on_notification;
   if (told) told(message.method, own_copy(params));
+}
+
+void ClientSession::on_partial_result(const json::object& params) {
+  const auto ignore = [](std::string_view why) {
+    log_debug("a partial result is ignored", {{"why", why}});
+  };
+  const std::optional<PartialResult> part = read_partial_result(params);
+  if (!part) return ignore("it is not what the draft says");
+  const Number number = requests_.number_of(part->token);
+  OpenRequest* const request = requests_.find(number);
+  if (request == nullptr || !request->callbacks.on_partial_result ||
+      part->token != std::to_string(request->id)) {
+    return ignore("nobody has asked for it");
+  }
+  // After the connection broke, what came before may come again.
+  if (part->seq < request->next_part) return ignore("it was seen");
+  const std::uint64_t missing = part->seq - std::exchange(request->next_part, part->seq + 1);
+  expect(number, *request);
+  // The callback may end the request.
+  const auto told = request->callbacks.on_partial_result;
+  told(params, missing);
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
@@ -291,7 +315,8 @@ bool ClientSession::reissue(Number number, OpenRequest& request, Error& why) {
     return false;
   }
   const RequestCallbacks& callbacks = request.callbacks;
-  const bool hears_parts = callbacks.on_progress || callbacks.on_notification || callbacks.on_log;
+  const bool hears_parts = callbacks.on_progress || callbacks.on_notification || callbacks.on_log ||
+                           callbacks.on_partial_result;
   if (hears_parts && !callbacks.on_reissued) return false;
   const std::optional<Duration> wait = request.reissues.next();
   if (!wait) return false;

@@ -12,6 +12,7 @@
 #include "protocol/negotiation.hpp"
 #include "protocol/server_info.hpp"
 #include "protocol/task.hpp"
+#include "protocol/tool_result.hpp"
 #include "proxy/translation/names.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -87,7 +88,8 @@ json::object forwarded_params(const json::object& params) {
   if (const json::object* const given = object_at(params, "_meta")) {
     for (const auto& [key, value] : *given) {
       const std::string_view name = key;
-      if (name != "progressToken" && !name.starts_with(kOwnPrefix)) meta.emplace(key, value);
+      const bool is_of_call = name == "progressToken" || name == kPartialResultToken;
+      if (!is_of_call && !name.starts_with(kOwnPrefix)) meta.emplace(key, value);
     }
   }
   if (!meta.empty()) out.emplace("_meta", std::move(meta));

@@ -14,7 +14,8 @@ namespace sluice {
 // other members pass unchanged, known or not.
 
 /// A copy of a request's params that outlives the message, without what the client's own connection
-/// needed, such as its progress token and the state of its rounds.
+/// needed, such as its progress token and the state of its rounds. The token of partial results
+/// (draft SEP-2998) is left out, too: they could not be told apart on a shared connection.
 json::object forwarded_params(const json::object& params);
 /// Those params for a server that speaks `revision`. `level`: the log messages that the client
 /// wants; a modern server reads that in each request.

@@ -47,7 +47,8 @@ TEST(Translation, ForwardedParamsAreWithoutWhatTheClientsOwnConnectionNeeded) {
     for (const auto& [name, value] : params) EXPECT_NE(value.storage().get(), &memory) << name;
     return to_json(params);
   };
-  EXPECT_EQ(forwarded(R"({"_meta":{"progressToken":1,"io.modelcontextprotocol/clientInfo":{},)"
+  EXPECT_EQ(forwarded(R"({"_meta":{"progressToken":1,"partialResultToken":"p",)"
+                      R"("io.modelcontextprotocol/clientInfo":{},)"
                       R"("a/b":[2]},"name":"n","arguments":{"x":{}},"inputResponses":{},)"
                       R"("requestState":"s"})"),
             R"({"name":"n","arguments":{"x":{}},"_meta":{"a/b":[2]}})");

@@ -9,6 +9,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { socket_path } from '../lib/lines.mjs';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
 import { example, program, run_program, start_example, temporary_folder } from '../lib/server.mjs';
 
 const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
@@ -253,6 +254,12 @@ test('limits and what goes wrong are said', async (t) => {
     [['--policy', 'sometimes', 'x'], /--policy: "sometimes": give pass, chunk/, 2],
     [['--policy', 'match=(', 'x'], /no regular expression/, 2],
     [['--max-turns', '0', 'x'], /--max-turns/, 2],
+    [['--max-cost', '1', 'x'], /--max-cost needs --price/, 2],
+    [['--max-cost', '', 'x'], /--max-cost/, 2],
+    [['--max-cost', '-1', '--price', '1,1', 'x'], /--max-cost: give a number above 0/, 2],
+    [['--max-cost', 'nan', '--price', '1,1', 'x'], /--max-cost/, 2],
+    [['--price', '1,-1', 'x'], /--price: give PROMPT,COMPLETION/, 2],
+    [['--reaction-price', '1,1', 'x'], /--reaction-price belongs to --reaction-model/, 2],
     [['--server', 'http://127.0.0.1:1/mcp', 'x'], /./, 4],
     [['--server', 'no-such-name', 'x'], /no-such-name/, 2],
     [[], /there is no prompt/, 2],
@@ -261,6 +268,38 @@ test('limits and what goes wrong are said', async (t) => {
     assert.equal(failed.code, status, args.join(' '));
     assert.match(failed.stderr, text);
   }
+});
+
+test('a run ends when it has cost as much as it may', async (t) => {
+  const add = (a) => ({
+    index: 0,
+    id: `call_${a}`,
+    type: 'function',
+    function: { name: 'add', arguments: JSON.stringify({ a, b: 1 }) },
+  });
+  const [, usage] = kStop; // 7 tokens are read, 3 written
+  const model = await start_api(t, ({ messages, tools }, reply) =>
+    tools === undefined
+      ? reply.done(...words('That is all.'), ...kStop)
+      : reply.done(
+          delta({ tool_calls: [add(messages.length)] }),
+          delta({}, 'tool_calls'),
+          usage,
+        ),
+  );
+  const { code, events, stderr } = await events_of([
+    ...['--model', model.url, '--price', '1000000,2000000', '--max-cost', '20'],
+    'go on',
+  ]);
+  assert.equal(code, 1);
+  assert.match(stderr, /budget: cost/);
+  assert.deepEqual(
+    of_type(events, 'sluice:run.budget').map(({ budget }) => budget),
+    ['cost'],
+  );
+  assert.equal(model.asked.length, 3, 'two answers cost 26');
+  assert.equal(events.at(-1).output_text, 'That is all.');
+  assert.equal(events.at(-1).usage.cost, 39);
 });
 
 test('a session goes on, and can be forgotten', async (t) => {

@@ -7,6 +7,7 @@
 #include "protocol/mirrored_headers.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/task.hpp"
+#include "protocol/tool_result.hpp"
 
 namespace sluice {
 namespace {
@@ -23,6 +24,11 @@ json::object with_tasks(json::object capabilities) {
   json::value& extensions = capabilities["extensions"];
   if (!extensions.is_object()) extensions.emplace_object();
   extensions.get_object()[kTasksExtension] = json::object();
+  return capabilities;
+}
+
+json::object with_parts(json::object capabilities) {
+  capabilities[kPartialResultsCapability] = json::object();
   return capabilities;
 }
 
@@ -55,8 +61,9 @@ class MemberWriter {
 MessageWriter::MessageWriter(const ClientSessionOptions& options, const ListedTools& tools,
                              bool carries_headers)
     : info_(to_json(description_of(options.info))),
-      capabilities_(to_json(options.capabilities)),
-      capabilities_with_tasks_(to_json(with_tasks(options.capabilities))),
+      capabilities_{to_json(options.capabilities), to_json(with_tasks(options.capabilities)),
+                    to_json(with_parts(options.capabilities)),
+                    to_json(with_parts(with_tasks(options.capabilities)))},
       tools_(&tools),
       carries_headers_(carries_headers) {}
 
@@ -74,17 +81,20 @@ void MessageWriter::append_params(std::string& out, const Message& message,
     if (const json::object* const given = object_at(message.params, kMeta)) {
       for (const auto& [name, value] : *given) {
         const bool is_own = (is_followed && name == kTokenKey) ||
+                            (message.wants_parts && name == kPartialResultToken) ||
                             (is_modern && (name == kRevisionKey || name == kClientInfoKey ||
                                            name == kCapabilitiesKey));
         if (!is_own) append_json(meta.add(name), value);
       }
     }
     if (is_followed) meta.add(kTokenKey).append(message.id);
+    if (message.wants_parts) append_json_string(meta.add(kPartialResultToken), message.id);
     if (is_modern) {
       const bool knows_tasks = message.may_become_task || message.method.starts_with("tasks/");
       append_json_string(meta.add(kRevisionKey), revision.name);
       meta.add(kClientInfoKey).append(info_);
-      meta.add(kCapabilitiesKey).append(knows_tasks ? capabilities_with_tasks_ : capabilities_);
+      meta.add(kCapabilitiesKey)
+          .append(capabilities_.at((knows_tasks ? 1U : 0U) + (message.wants_parts ? 2U : 0U)));
     }
     meta.end();
   }
@@ -93,7 +103,7 @@ void MessageWriter::append_params(std::string& out, const Message& message,
 
 OutgoingMessage MessageWriter::write(Message message, const Revision& revision) const {
   std::string text;
-  text.reserve(kUsualParams + info_.size() + capabilities_with_tasks_.size());
+  text.reserve(kUsualParams + info_.size() + capabilities_.back().size());
   text.append(R"({"jsonrpc":"2.0")");
   if (!message.id.empty()) text.append(R"(,"id":)").append(message.id);
   append_json_string(text.append(R"(,"method":)"), message.method);

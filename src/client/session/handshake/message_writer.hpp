@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@ class MessageWriter {
     const json::object& params;
     RequestId id = {};             // a number, as text; empty: a notification
     bool may_become_task = false;  // see RequestOptions
+    bool wants_parts = false;      // see RequestCallbacks::on_partial_result
   };
   [[nodiscard]] OutgoingMessage write(Message message, const Revision& revision) const;
 
@@ -40,8 +42,7 @@ class MessageWriter {
 
   // As JSON, because each message of the modern era has them.
   const std::string info_;
-  const std::string capabilities_;
-  const std::string capabilities_with_tasks_;
+  const std::array<std::string, 4> capabilities_;  // with tasks: +1, with partial results: +2
   const ListedTools* tools_;
   const bool carries_headers_;
 };

@@ -21,14 +21,15 @@ class MessageWriterTest : public ::testing::Test {
   static json::object parsed(std::string_view text) { return parse_json(text)->as_object(); }
   [[nodiscard]] std::string written(std::string_view method, std::string_view params,
                                     std::string_view id, std::string_view revision,
-                                    bool may_become_task = false) const {
+                                    bool may_become_task = false, bool wants_parts = false) const {
     const MessageWriter writer(options_, tools_, false);
     const json::object object = parsed(params);
     return writer
         .write({.method = std::string(method),
                 .params = object,
                 .id = std::string(id),
-                .may_become_task = may_become_task},
+                .may_become_task = may_become_task,
+                .wants_parts = wants_parts},
                *find_revision(revision))
         .text;
   }
@@ -65,6 +66,20 @@ TEST_F(MessageWriterTest, CallsThatMayBecomeTasksSaySo) {
       R"({"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}})";
   EXPECT_TRUE(written("tools/call", "{}", "7", "2026-07-28", true).ends_with(with_tasks));
   EXPECT_TRUE(written("tasks/get", "{}", "7", "2026-07-28").ends_with(with_tasks));
+}
+
+TEST_F(MessageWriterTest, CallsThatWantPartialResultsSaySo) {
+  EXPECT_EQ(written("tools/call", R"({"_meta":{"partialResultToken":"mine"}})", "7", "2026-07-28",
+                    false, true),
+            R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{)"
+            R"("progressToken":7,"partialResultToken":"7",)" +
+                std::string(kOwn) + R"({"roots":{},"partialResults":{}}}}})");
+  EXPECT_TRUE(written("tools/call", "{}", "7", "2026-07-28", true, true)
+                  .ends_with(R"({"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}},)"
+                             R"("partialResults":{}}}}})"));
+  EXPECT_EQ(written("tools/call", "{}", "7", "2025-11-25", false, true),
+            R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{)"
+            R"("progressToken":7,"partialResultToken":"7"}}})");
 }
 
 TEST_F(MessageWriterTest, MetaOfTheUserIsKeptButForWhatTheSessionSays) {

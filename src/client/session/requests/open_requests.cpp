@@ -60,6 +60,7 @@ OpenRequest OpenRequests::take(Number number) {
 
 void OpenRequests::begin_round(Number number, OpenRequest& request) {
   request.id = ++last_id_;
+  request.next_part = 0;
   by_id_[request.id] = number;
 }
 

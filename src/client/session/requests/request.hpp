@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -41,6 +42,10 @@ struct RequestCallbacks {
   std::function<void(std::string_view method, const json::object& params)> on_notification = {};
   /// The params of log messages among these, in place of on_notification.
   std::function<void(const json::object& params)> on_log = {};
+  /// The params of each part of a tool's result that comes before the result (draft SEP-2998), and
+  /// how many are missing before it. A call that has this asks for them. Valid as those of
+  /// progress.
+  std::function<void(const json::object& params, std::uint64_t missing)> on_partial_result = {};
   /// The stream of the answer broke off and the request is sent again: its progress begins anew.
   /// Without this, a request is not sent again if one of those above is there, for what was said
   /// would be said twice.
