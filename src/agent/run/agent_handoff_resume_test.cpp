@@ -32,8 +32,8 @@ class HandoffResumeTest : public HandoffTest {
     bench.run->keep_with(bench.keeper);
     ASSERT_TRUE(bench.resume(state, std::move(input)));
   }
-  static auto has_text(std::string text) {
-    return Contains(Field(&ChatMessage::content, HasSubstr(std::move(text))));
+  static auto has_text(const std::string& text) {
+    return Contains(Field(&ChatMessage::content, HasSubstr(text)));
   }
 };
 
