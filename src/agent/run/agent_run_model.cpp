@@ -102,14 +102,15 @@ void AgentRun::ask() {
     request.new_messages = history_.new_messages();
     if (request.new_messages > 0) request.continues = last_generation_;
   }
-  Engine& engine = is_reaction && phase_ == Phase::running ? *reaction_engine_ : *engine_;
+  const bool asks_for_reaction = is_reaction && phase_ == Phase::running;
+  Engine& engine = asks_for_reaction ? *reaction_engine_ : *engine_;
   answer_ = std::make_unique<Answer>(static_cast<Answer::Owner&>(*this), *loop_,
                                      ResponseWriter(*events_, "resp_" + std::to_string(responses_),
                                                     engine.info().model, responses_));
   answer_->is_last = phase_ == Phase::closing;
   answer_->is_remark = &engine != engine_;
   answer_->price = options_.price.value_or(TokenPrice());
-  if (answer_->is_remark && options_.reaction_price) answer_->price = *options_.reaction_price;
+  if (asks_for_reaction && options_.reaction_price) answer_->price = *options_.reaction_price;
   answer_->start(engine, std::move(request));
   arm();
 }
@@ -223,6 +224,7 @@ void AgentRun::on_complete(const Completion& completion) {
 void AgentRun::replace_reaction_model(const std::string& shown) {
   // Remarks are not worth the run.
   reaction_engine_ = engine_;
+  options_.reaction_price.reset();
   write_reaction(AgentEventType::reaction_done);
   history_.add_answer(shown);
   if (shown.empty()) {
