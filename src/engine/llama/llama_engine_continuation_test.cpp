@@ -114,6 +114,24 @@ TEST_F(LlamaContinuationTest, AnAnswerThatIsBrokenOffKeepsWhatWasSaid) {
   EXPECT_EQ(second.text, "3, 4, 5, 6, 7, 8, 9.");
 }
 
+TEST_F(LlamaContinuationTest, AStepThatIsBrokenOffCostsNothingOfWhatWasComputed) {
+  load();
+  for (int round = 0; round < 20; ++round) {
+    Running running = start(asking({{.role = "user", .content = "Count from 1 to 50"}}));
+    running.sink->wait_for_deltas(3);
+    running.generation->cancel();
+    const Completion end = running.sink->wait();
+    ASSERT_EQ(end.reason, Reason::cancelled);
+    const Answered first{.generation = std::move(running.generation), .text = "", .end = end};
+    const Answered second =
+        ask(going_on(first, {{.role = "user", .content = "Count from 1 to 50"},
+                             {.role = "assistant", .content = "(what it said)"},
+                             {.role = "user", .content = "Count from 3 to 9"}}));
+    EXPECT_GE(second.end.usage.cached_tokens + 1, tokens_of(first));
+    EXPECT_EQ(second.text, "3, 4, 5, 6, 7, 8, 9.");
+  }
+}
+
 TEST_F(LlamaContinuationTest, GoesOnBehindACallOfATool) {
   load();
   GenerationRequest request =

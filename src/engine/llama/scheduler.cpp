@@ -218,17 +218,12 @@ void Scheduler::place(const RunPtr& run) {
       views, run->tokens, model_.can_copy ? kMinCopy : run->tokens.size() + model_.context_tokens);
   Slot& slot = slots_[choice.slot];
   const auto id = static_cast<llama_seq_id>(choice.slot);
-  const auto kept = static_cast<llama_pos>(choice.keep);
   if (choice.copy_from) {
     llama_memory_seq_rm(memory_, id, -1, -1);
     llama_memory_seq_cp(memory_, static_cast<llama_seq_id>(*choice.copy_from), id, -1, -1);
     slot.tokens = slots_[*choice.copy_from].tokens;
   }
-  if (llama_memory_seq_rm(memory_, id, kept, -1)) {
-    slot.tokens.resize(choice.keep);
-  } else {
-    forget(choice.slot);  // this model's memory cannot be truncated
-  }
+  truncate(choice.slot, choice.keep);
   slot.run = run;
   slot.owner = run->principal;
   const auto cached = static_cast<std::uint32_t>(slot.tokens.size());
@@ -311,13 +306,16 @@ int Scheduler::compute() {
 
 void Scheduler::after_step(int status) {
   if (status != 0) {
-    // Part of the batch may be in the model's memory already, so every run in the batch starts over
-    // or ends.
+    // Part of the batch may be in the model's memory already.
     if (status == kNoRoom) log_warning("the model's memory has no room for a step");
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].added == 0) continue;
+      if (status == kAborted) {
+        // All runs were cancelled, and the next turn ends them. Others may go on from them.
+        truncate(i, slots_[i].tokens.size());
+        continue;
+      }
       forget(i);
-      if (status == kAborted) continue;  // all runs were cancelled; the next turn ends them
       finish(slots_[i], Reason::error,
              model_failed(status == kNoRoom
                               ? "the model's memory is full; use a smaller context or fewer slots"
@@ -450,6 +448,16 @@ void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> 
     run->share.reset();
   } else {
     draining_.push_back(run);
+  }
+}
+
+/// Takes all but the first `keep` tokens of a slot out of the model's memory.
+void Scheduler::truncate(std::size_t slot, std::size_t keep) {
+  const auto id = static_cast<llama_seq_id>(slot);
+  if (llama_memory_seq_rm(memory_, id, static_cast<llama_pos>(keep), -1)) {
+    slots_[slot].tokens.resize(keep);
+  } else {
+    forget(slot);  // this model's memory cannot be truncated
   }
 }
 

@@ -84,6 +84,7 @@ class Scheduler {
   void finish(Slot& slot, Completion::Reason reason, std::optional<Error> error = {});
   [[nodiscard]] Error cut_call(const LlamaRun& run) const;
   void complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error = {});
+  void truncate(std::size_t slot, std::size_t keep);
   void forget(std::size_t slot);
   void publish_positions();
   static bool should_abort(void* self);
