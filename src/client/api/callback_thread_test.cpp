@@ -89,7 +89,7 @@ TEST(CallbackThread, WhatRunsIsAskedToStop) {
 TEST(CallbackThread, WhatHasNoKeyIsRunBeforeItEnds) {
   std::vector<std::string> said;
   CallbackThread thread;
-  const auto stopped = begin_patient_job(thread, 1);
+  begin_patient_job(thread, 1);
   thread.run([&said] { said.emplace_back("question"); }, 2);
   thread.run([&said] { said.emplace_back("news"); }, 0);
   thread.run_within({.jobs = 9, .bytes = 99}, [&said] { said.emplace_back("notification"); }, 1);

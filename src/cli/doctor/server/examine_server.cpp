@@ -37,7 +37,7 @@ constexpr std::string_view kAuthorizationClause =
 /// One request at least gets this much time.
 constexpr Duration kLeastPatience = std::chrono::seconds(1);
 /// A server that is silent for so long does not answer.
-constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr Duration kRequestPatience = std::chrono::seconds(5);
 
 /// A server to which HTTP requests are sent.
 struct HttpServer {
@@ -242,7 +242,7 @@ class ServerDoctor {
       CallOptions call;
       call.timeout = left();
       if (call.timeout <= kLeastPatience) return time_is_over();
-      const bool is_short = call.timeout < kPatience;
+      const bool is_short = call.timeout < kRequestPatience;
       try {
         return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
