@@ -129,13 +129,13 @@ class Agent {
   const std::vector<AgentTool>& tools() const;
   /// Lets the model of this agent hand conversations over to `other`, by a tool. From then on the
   /// run is the other's: its model, instructions, tools, policies, guardrails and rules of approval
-  /// count; the budgets remain, and the limits of calls, inputs, answers and times. What the other's
-  /// model costs is by its own prices. Agents may hand over to each other, and each needs a name of
-  /// its own: a run that has had an agent is not handed over to another one of its name. Runs are
-  /// offered it that begin, or come to this agent, afterwards. Neither agent keeps the other: once
-  /// the last handle and run of `other` are gone, the tool says so. Throws Error -32602 if the
-  /// tool's name is that of another tool, or the name of `other` that of this agent or of another
-  /// one that this hands over to.
+  /// count; the budgets remain, and the limits of calls, inputs, answers and times. What the
+  /// other's model costs is by its own prices. Agents may hand over to each other, and each needs a
+  /// name of its own: a run that has had an agent is not handed over to another one of its name.
+  /// Runs are offered it that begin, or come to this agent, afterwards. Neither agent keeps the
+  /// other: once the last handle and run of `other` are gone, the tool says so. Throws Error -32602
+  /// if the tool's name is that of another tool, or the name of `other` that of this agent or of
+  /// another one that this hands over to.
   void add_handoff(const Agent& other, HandoffOptions options = {}) const;
 
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the
