@@ -22,11 +22,9 @@ std::stop_source CallbackThread::current() {
 }
 
 void CallbackThread::run(Job job, std::uint64_t key) {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    if (shared_->is_over) return;
-    shared_->waiting.push_back({.job = std::move(job), .key = key});
-  }
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->is_over) return;
+  shared_->waiting.push_back({.job = std::move(job), .key = key});
   start();
 }
 
@@ -46,8 +44,8 @@ bool CallbackThread::run_within(const Room& room, Job job, std::size_t bytes) {
     shared_->waiting.push_back({.job = std::move(job), .may_be_dropped = true, .bytes = bytes});
     ++shared_->droppable;
     shared_->droppable_bytes += bytes;
+    start();
   }
-  start();
   return !dropped.empty();
 }
 
@@ -67,10 +65,10 @@ void CallbackThread::withdraw(std::uint64_t key) {
   running.request_stop();
 }
 
-/// Has the thread look for jobs.
+/// Has the thread look for jobs. With the mutex, so that a thread that is stopping never waits for
+/// one that adds a job.
 void CallbackThread::start() {
   shared_->changed.notify_one();
-  const std::lock_guard lock(thread_mutex_);
   if (thread_.joinable()) return;
   // A thread inherits the mask of the one that starts it, so there is no moment without it.
   sigset_t all;
@@ -111,10 +109,12 @@ void CallbackThread::work(const std::shared_ptr<Shared>& shared) {
 void CallbackThread::stop() {
   std::deque<Waiting> dropped;
   std::stop_source running(std::nostopstate);
-  const std::lock_guard thread_lock(thread_mutex_);
-  const bool is_own = thread_.get_id() == std::this_thread::get_id();
+  std::thread thread;
+  bool is_own = false;
   {
     const std::lock_guard lock(shared_->mutex);
+    thread.swap(thread_);
+    is_own = thread.get_id() == std::this_thread::get_id();
     shared_->is_over = true;
     running = shared_->running;
     dropped.swap(shared_->waiting);
@@ -126,11 +126,11 @@ void CallbackThread::stop() {
   }
   shared_->changed.notify_all();
   running.request_stop();
-  if (!thread_.joinable()) return;
+  if (!thread.joinable()) return;
   if (is_own) {
-    thread_.detach();
+    thread.detach();
   } else {
-    thread_.join();
+    thread.join();
   }
 }
 

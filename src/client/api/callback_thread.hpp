@@ -68,8 +68,7 @@ class CallbackThread {
   static void work(const std::shared_ptr<Shared>& shared);
 
   std::shared_ptr<Shared> shared_;
-  std::mutex thread_mutex_;
-  std::thread thread_;
+  std::thread thread_;  // with the mutex
 };
 
 }  // namespace sluice
