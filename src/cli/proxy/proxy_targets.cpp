@@ -65,6 +65,7 @@ Result<UpstreamOptions> upstream_of(Target target, const NamedValues& headers) {
   if (auto* const at = std::get_if<LinkPlace>(&*place)) {
     at->secrets = std::make_shared<KnownSecrets>(secrets_of(*at));
     upstream.secrets = at->secrets;
+    mask_in_complaints(at->secrets);
     at->connect_timeout = upstream.connect_timeout;
   }
   upstream.open_link = [place = *std::move(place)](Executor& loop) {

@@ -17,6 +17,7 @@
 
 #include "cli/options/exit_code.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
 #include "core/text/utf8.hpp"
 
@@ -97,6 +98,7 @@ void complain(std::string_view message) {
 }
 
 void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets) {
+  set_log_mask(without_secrets);
   const std::lock_guard lock(secrets_mutex);
   secrets_to_mask.push_back(std::move(secrets));
 }

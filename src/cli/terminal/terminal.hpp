@@ -57,7 +57,8 @@ Result<void> write_all(int fd, std::string_view text);
 
 /// Writes "sluice: <message>" to standard error, on one line; nothing if `message` is empty.
 void complain(std::string_view message);
-/// From now on, complain() masks these secrets too: a server may repeat them. Thread-safe.
+/// From now on, complain() and the log mask these secrets too: a server may repeat them.
+/// Thread-safe.
 void mask_in_complaints(std::shared_ptr<const KnownSecrets> secrets);
 /// `text` as complain() would show it, with these secrets masked.
 std::string without_secrets(std::string text);

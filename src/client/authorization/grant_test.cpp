@@ -68,25 +68,46 @@ TEST_F(GrantTest, WhatAServerRepeatsOfTheRequestIsMaskedBeforeItIsCut) {
   context->options.on_prompt = {};
   context->server = *parse_url("https://mcp.example/mcp");
   for (const char* const method : {"client_secret_post", "client_secret_basic"}) {
-    take_only(method);
-    http->answer = [this](const OauthRequest& request) -> std::optional<Result<OauthReply>> {
-      if (request.url != "https://auth.example/token") return serve(request);
-      std::string said = std::string(260, '.') + request.body;
-      for (const auto& [name, value] : request.headers) said += " " + value;
-      return OauthReply{
-          .status = 400,
-          .body = to_json(json::object{{"error", "invalid_client"}, {"error_description", said}}),
-          .dpop_nonce = {}};
-    };
-    made = nullptr;
-    const auto outcome = refuse(R"(Bearer scope="a")");
-    ASSERT_TRUE(outcome && !*outcome);
-    const std::string& message = outcome->error().message;
-    EXPECT_THAT(message, HasSubstr("invalid_client"));
-    for (const char* const part : {"s3cret", "c2Vyd", "s3c"}) {
-      EXPECT_THAT(message, ::testing::Not(HasSubstr(part))) << method;
+    for (const std::size_t before : {0U, 200U, 280U}) {
+      take_only(method);
+      http->answer = [&](const OauthRequest& request) -> std::optional<Result<OauthReply>> {
+        if (request.url != "https://auth.example/token") return serve(request);
+        std::string said = std::string(before, '.') + R"( "s3cret/of\u002Bmine-1234" )";
+        for (const auto& [name, value] : request.headers) said += value + " ";
+        return OauthReply{.status = 400,
+                          .body = to_json(json::object{{"error", "invalid_client " + request.body},
+                                                       {"error_description", said + request.body}}),
+                          .dpop_nonce = {}};
+      };
+      made = nullptr;
+      const auto outcome = refuse(R"(Bearer scope="a")");
+      ASSERT_TRUE(outcome && !*outcome);
+      const std::string shown = outcome->error().message + outcome->error().data;
+      EXPECT_THAT(shown, HasSubstr("invalid_client"));
+      for (const char* const part : {"s3c", "c2Vy", "mine"}) {
+        EXPECT_THAT(shown, ::testing::Not(HasSubstr(part))) << method << before;
+      }
+      if (before == 0) EXPECT_THAT(shown, HasSubstr("***"));
     }
   }
+}
+
+TEST_F(GrantTest, ATokenThatTheRequestHadTooStaysInAReplyWithoutAnError) {
+  context->options.grant = GrantKind::client_credentials;
+  context->options.client_id = "service";
+  context->options.client_secret = "the-same-as-the-token";
+  context->options.on_prompt = {};
+  take_only("client_secret_post");
+  http->answer = [&](const OauthRequest& request) -> std::optional<Result<OauthReply>> {
+    if (request.url != "https://auth.example/token") return serve(request);
+    return OauthReply{.status = 200,
+                      .body = to_json(json::object{{"access_token", "the-same-as-the-token"},
+                                                   {"token_type", "Bearer"},
+                                                   {"error", nullptr}}),
+                      .dpop_nonce = {}};
+  };
+  ASSERT_TRUE(refuse(R"(Bearer scope="a")").value());
+  EXPECT_EQ(token(), "Bearer the-same-as-the-token");
 }
 
 TEST_F(GrantTest, OfClientCredentialsWithAPrivateKey) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxTexts = 1000;
 constexpr std::size_t kMaxDescription = 300;
-constexpr std::size_t kMaxToken = std::size_t{64} << 10U;
+/// More than what servers take as a header field.
+constexpr std::size_t kMaxToken = std::size_t{16} << 10U;
 constexpr auto kLongestExpiry = std::chrono::seconds(10LL * 365 * 24 * 3600);
 /// Beyond that, times since 1970 do not fit the clocks.
 constexpr auto kMostSeconds = std::chrono::seconds(8'000'000'000);
@@ -43,12 +44,13 @@ std::optional<std::chrono::seconds> seconds_at(const json::object& object, std::
   return std::chrono::seconds(static_cast<std::int64_t>(number));
 }
 
+/// Cut between words, because half a secret would not be known as one.
 std::string quote_server(std::string_view text) {
+  const bool is_long = text.size() > kMaxDescription;
+  if (is_long) text = text.substr(0, text.substr(0, kMaxDescription + 1).find_last_of(' ') + 1);
   std::string out;
-  for (const char c : text.substr(0, kMaxDescription)) {
-    out.push_back(c < ' ' || c > '~' ? '?' : c);
-  }
-  return out;
+  for (const char c : text) out.push_back(c < ' ' || c > '~' ? '?' : c);
+  return is_long ? out + "..." : out;
 }
 
 /// The object in the reply, if the status says that it went well.

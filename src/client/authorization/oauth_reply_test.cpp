@@ -67,6 +67,15 @@ TEST(OauthReplyTest, TellsRefusalsFromTrouble) {
   EXPECT_EQ(parse_token_reply(200, "{}", "https://a").error().code, 500);
 }
 
+TEST(OauthReplyTest, CutsWhatAServerSaysBetweenWords) {
+  const auto said = [](const std::string& description) {
+    return make_oauth_error("a", "e", description).message;
+  };
+  EXPECT_THAT(said(std::string(280, '.') + " bearer half-of-a-token"), HasSubstr(". bearer ...)"));
+  EXPECT_THAT(said(std::string(293, '.') + " bearer"), HasSubstr(". bearer)"));
+  EXPECT_THAT(said(std::string(301, 'x')), HasSubstr("(...)"));
+}
+
 // inspector#737: an authorization server that knows no `resource`.
 TEST(OauthReplyTest, SaysHowToLeaveOutTheResource) {
   EXPECT_THAT(parse_token_reply(400, R"({"error":"invalid_target"})", "a").error().message,

@@ -12,6 +12,7 @@
 #include "core/text/percent_encoding.hpp"
 #include "core/text/secrets.hpp"
 #include "json/mask.hpp"
+#include "json/members.hpp"
 
 namespace sluice {
 namespace {
@@ -103,13 +104,12 @@ SecretMask secrets_of(const OauthRequest& request) {
   return SecretMask(as_in_json(std::move(secrets)));
 }
 
-/// Masks what the server repeats of the request in an error, whose description is cut later.
+/// Masks what the server repeats of the request in an error, which is cut later.
 void mask_error(OauthReply& reply, const SecretMask& mask) {
   Result<json::value> parsed = parse_json(reply.body);
-  json::object* const object = parsed ? parsed->if_object() : nullptr;
-  json::value* const said = object == nullptr ? nullptr : object->if_contains("error_description");
-  if (said == nullptr) return;
-  mask_in(*said, mask);
+  const json::object* const object = parsed ? parsed->if_object() : nullptr;
+  if (object == nullptr || text_at(*object, "error").empty()) return;
+  mask_in(*parsed, mask);
   reply.body = to_json(*parsed);
 }
 

@@ -28,6 +28,7 @@ namespace sluice {
 namespace {
 
 std::atomic<LogLevel> threshold_level = LogLevel::info;
+std::atomic<std::string (*)(std::string)> log_mask = nullptr;
 std::atomic<LogFormat> line_format = LogFormat::text;
 std::atomic<bool> use_colour = false;
 
@@ -253,6 +254,31 @@ class Sink {
   std::shared_ptr<const LogSink> sink_;
 };
 
+/// The fields of an event, without what is secret in their texts.
+class MaskedFields {
+ public:
+  explicit MaskedFields(std::span<const LogField> fields) : fields_(fields) {
+    const auto mask = log_mask.load(std::memory_order_relaxed);
+    if (mask == nullptr) return;
+    texts_.reserve(fields.size());
+    masked_.assign(fields.begin(), fields.end());
+    for (LogField& each : masked_) {
+      const auto* const text = std::get_if<std::string_view>(&each.value);
+      if (text != nullptr) each.value = texts_.emplace_back(mask(std::string(*text)));
+    }
+    fields_ = masked_;
+  }
+  MaskedFields(const MaskedFields&) = delete;
+  MaskedFields& operator=(const MaskedFields&) = delete;
+
+  [[nodiscard]] std::span<const LogField> fields() const { return fields_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<LogField> masked_;
+  std::span<const LogField> fields_;
+};
+
 /// Never destroyed, as threads may log until the process has ended.
 Sink& program_sink() {
   static Sink* const sink = new Sink;
@@ -285,6 +311,10 @@ void set_logging(LogLevel threshold, LogFormat format, bool colour) {
   use_colour.store(colour, std::memory_order_relaxed);
 }
 
+void set_log_mask(std::string (*mask)(std::string text)) {
+  log_mask.store(mask, std::memory_order_relaxed);
+}
+
 Result<void> log_to_file(const std::string& path) {
   return output().open(path);
 }
@@ -295,7 +325,8 @@ bool log_enabled(LogLevel level) {
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (!log_enabled(level)) return;
-  const std::span<const LogField> values(fields.begin(), fields.size());
+  const MaskedFields masked(fields);
+  const std::span<const LogField> values = masked.fields();
   if (program_sink().take({.level = level, .message = message, .fields = values})) return;
   output().write(format_line(level, message, values));
 }

@@ -22,6 +22,9 @@ void set_logging(LogLevel threshold, LogFormat format, bool colour);
 /// it to standard error. A path that was given before is opened again, for when the file has been
 /// moved away. Thread-safe. The error names the file and says why; the log then stays where it is.
 Result<void> log_to_file(const std::string& path);
+/// Masks secrets of this process in the texts of all events from now on. `mask` is called by any
+/// thread, and logs nothing itself. Thread-safe.
+void set_log_mask(std::string (*mask)(std::string text));
 bool log_enabled(LogLevel level);
 
 /// Gives the event to the program's sink (sluice/log.hpp). Without one, writes one line to the log

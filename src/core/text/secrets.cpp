@@ -11,6 +11,7 @@
 #include "core/text/json_escape.hpp"
 #include "core/text/percent_encoding.hpp"
 #include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
 
 namespace sluice {
 
@@ -165,17 +166,37 @@ std::vector<std::string> secrets_in_header(std::string_view name, std::string_vi
 
 namespace {
 
-/// `text` with these characters as escapes of JSON, with such digits.
-std::string with_escapes(std::string_view text, std::string_view characters,
-                         std::string_view digits) {
+/// What a library escapes in the strings of JSON.
+struct JsonStyle {
+  std::string_view escaped = {};  // these characters
+  std::string_view digits = "0123456789abcdef";
+  bool is_ascii = false;  // and all that are not ASCII
+};
+
+std::string with_escapes(std::string_view text, const JsonStyle& style) {
   std::string out;
-  for (const char c : text) {
-    if (!characters.contains(c)) {
-      out.push_back(c);
+  const auto append = [&](char32_t unit) {
+    out.append("\\u");
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) out.push_back(style.digits[unit >> shift & 15U]);
+  };
+  while (!text.empty()) {
+    const Utf8Part part = first_utf8_part(text);
+    const std::string_view character = text.substr(0, part.length);
+    text.remove_prefix(part.length);
+    const bool is_escaped =
+        part.length > 1 ? style.is_ascii : style.escaped.contains(character.front());
+    if (!part.valid || !is_escaped) {
+      out.append(character);
       continue;
     }
-    const auto value = static_cast<unsigned char>(c);
-    out.append("\\u00").append({digits[value >> 4U], digits[value & 15U]});
+    const char32_t code = code_point_of(character);
+    constexpr char32_t kPairs = 0x10000;  // from here on, two surrogates
+    if (code < kPairs) {
+      append(code);
+    } else {
+      append(0xd800 + ((code - kPairs) >> 10U));
+      append(0xdc00 + ((code - kPairs) & 0x3ffU));
+    }
   }
   return out;
 }
@@ -183,9 +204,8 @@ std::string with_escapes(std::string_view text, std::string_view characters,
 }  // namespace
 
 std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
-  constexpr std::string_view kLower = "0123456789abcdef";
-  constexpr std::string_view kUpper = "0123456789ABCDEF";
   for (std::size_t i = 0, given = secrets.size(); i < given; ++i) {
+    const std::size_t first = secrets.size();
     std::string escaped;
     append_json_escaped(escaped, secrets[i]);
     std::string slashed;
@@ -193,13 +213,24 @@ std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
       if (c == '/') slashed.push_back('\\');
       slashed.push_back(c);
     }
-    // System.Text.Json of .NET, encoding/json of Go, Gson of Java.
-    const std::array<std::string, 3> others = {with_escapes(secrets[i], "\"&'+<>`", kUpper),
-                                               with_escapes(escaped, "&<>", kLower),
-                                               with_escapes(escaped, "&'<=>", kLower)};
-    secrets.push_back(std::move(escaped));
-    secrets.push_back(std::move(slashed));
-    secrets.insert(secrets.end(), others.begin(), others.end());
+    // System.Text.Json of .NET, encoding/json of Go, Gson of Java, json of Python and PHP.
+    const JsonStyle dotnet{.escaped = "\"&'+<>`", .digits = "0123456789ABCDEF", .is_ascii = true};
+    std::array<std::string, 7> forms = {
+        escaped,
+        slashed,
+        with_escapes(secrets[i], dotnet),
+        with_escapes(escaped, {.escaped = "&<>"}),
+        with_escapes(escaped, {.escaped = "&'<=>"}),
+        with_escapes(escaped, {.is_ascii = true}),
+        with_escapes(slashed, {.is_ascii = true}),
+    };
+    for (std::string& form : forms) {
+      // Most are all the same.
+      const auto begin = secrets.begin() + static_cast<std::ptrdiff_t>(first);
+      const bool is_new =
+          form != secrets[i] && std::find(begin, secrets.end(), form) == secrets.end();
+      if (is_new) secrets.push_back(std::move(form));
+    }
   }
   return secrets;
 }
@@ -301,13 +332,14 @@ void KnownSecrets::add(const std::vector<std::string>& secrets) {
   for (const std::string& secret : secrets) {
     if (!is_known(secret)) added_.push_back(secret);
   }
-  std::size_t bytes = 0;
-  for (const std::string& each : added_) bytes += each.size();
-  while (added_.size() > kMaxAdded || (added_.size() > 1 && bytes > kMaxAddedBytes)) {
-    bytes -= added_.front().size();
-    added_.pop_front();
-  }
-  std::vector<std::string> all = as_in_json({added_.begin(), added_.end()});
+  std::vector<std::string> all;
+  const auto is_too_much = [&] {
+    all = as_in_json({added_.begin(), added_.end()});
+    std::size_t bytes = 0;
+    for (const std::string& each : all) bytes += each.size();
+    return added_.size() > kMaxAdded || (added_.size() > 1 && bytes > kMaxAddedBytes);
+  };
+  while (is_too_much()) added_.pop_front();
   all.insert(all.end(), first_.begin(), first_.end());
   mask_ = std::make_shared<SecretMask>(all);
 }

@@ -39,8 +39,9 @@ std::vector<std::string> secrets_in_url(std::string_view url);
 /// parts.
 std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
 
-/// Secrets, and how each stands in JSON too, also where slashes are escaped, and signs as .NET and
-/// Go do it (\u002B).
+/// Secrets, and how each stands in JSON too, as usual libraries write it: some escape slashes,
+/// signs
+/// (\u002B) or characters that are not ASCII (\u00e4).
 std::vector<std::string> as_in_json(std::vector<std::string> secrets);
 
 /// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Aho and
@@ -79,8 +80,8 @@ class KnownSecrets {
  public:
   explicit KnownSecrets(std::vector<std::string> secrets = {});
 
-  /// Of what is added, the last are remembered: kMaxAdded, of kMaxAddedBytes in all if they are
-  /// more than one.
+  /// Of what is added, the last are remembered: kMaxAdded, of kMaxAddedBytes in all, with how they
+  /// stand in JSON, if they are more than one.
   void add(const std::vector<std::string>& secrets);
   /// For all that are known now.
   [[nodiscard]] std::shared_ptr<const SecretMask> mask() const;

@@ -101,6 +101,13 @@ TEST(SecretsTest, SecretsAreFoundAsLibrariesWriteThemInJson) {
   EXPECT_EQ(masked(R"(a\u002Bb/c\u0026d=\u003Ce\u003E)"), "***") << ".NET";
   EXPECT_EQ(masked(R"(a+b/c\u0026d=\u003ce\u003e)"), "***") << "Go";
   EXPECT_EQ(masked(R"(a+b/c\u0026d\u003d\u003ce\u003e)"), "***") << "Gson";
+  const auto masked_text = [](std::string text) {
+    return without_secrets(std::move(text), as_in_json({"p\u00e4ss/w\U0001F600rd"}));
+  };
+  EXPECT_EQ(masked_text("p\u00e4ss/w\U0001F600rd"), "***");
+  EXPECT_EQ(masked_text(R"(p\u00e4ss/w\ud83d\ude00rd)"), "***") << "Python";
+  EXPECT_EQ(masked_text(R"(p\u00e4ss\/w\ud83d\ude00rd)"), "***") << "PHP";
+  EXPECT_EQ(masked_text(R"(p\u00E4ss/w\uD83D\uDE00rd)"), "***") << ".NET";
 }
 
 TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {
