@@ -159,12 +159,14 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
                                std::function<void()> done) {
   /// Kept by the timer alone, so that nothing of it is left if the loop goes first.
   struct Last {
+    Executor* loop;
     std::shared_ptr<HttpClient> http;
     std::function<void()> done;
     HttpClient::Call call = {};
+    Executor::TimerId timer = 0;
     void send(const HttpClientRequest& request, const std::shared_ptr<Last>& self) {
       const auto end = [weak = std::weak_ptr(self)] {
-        if (const auto last = weak.lock()) last->end();
+        if (const auto last = weak.lock()) last->end(last);
       };
       call = http->send(request, {.on_connected = {},
                                   .on_head = {},
@@ -172,19 +174,23 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
                                   .on_complete = end,
                                   .on_failure = [end](const Error&) { end(); }});
     }
-    void end() {
+    void end(const std::shared_ptr<Last>& self) {
+      // The connections go with the client, but not within one of its callbacks.
+      loop->post([self] {});
+      loop->cancel(std::exchange(timer, 0));
       call.drop();
       if (const auto told = std::exchange(done, {})) told();
     }
   };
-  const auto last = std::make_shared<Last>(http_, std::move(done));
-  loop_->schedule_at(loop_->clock().now() + patience, [last] { last->end(); });
+  const auto last = std::make_shared<Last>(loop_, http_, std::move(done));
+  last->timer = loop_->schedule_at(loop_->clock().now() + patience, [last] { last->end(last); });
   if (authorizer_ == nullptr) return last->send(request, last);
   const std::string method = request.method;
   const Url url = request.url;
   authorizer_->authorize(
       method, url, [last, request = std::move(request)](Result<RequestAuthorization> made) mutable {
-        if (!made) return last->end();
+        if (last->timer == 0) return;  // it came too late
+        if (!made) return last->end(last);
         add_authorization(request.headers, std::move(made->headers));
         last->send(request, last);
       });

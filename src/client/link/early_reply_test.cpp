@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kLong = std::size_t{32} << 20U;
 constexpr std::string_view kAccepted =
     "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n";
+constexpr std::string_view kRefused =
+    "HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n";
 constexpr std::string_view kStream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
 class EarlyReplyTest : public ::testing::Test {
@@ -43,6 +45,12 @@ TEST_F(EarlyReplyTest, HoldsUpNoLaterNotification) {
   two_arrive(link, 0, kAccepted);
 }
 
+TEST_F(EarlyReplyTest, ThatRefusesTheMessageHoldsUpNoLaterNotification) {
+  HttpLink link(loop, http_options());
+  link.open(nobody());
+  two_arrive(link, 0, kRefused);
+}
+
 TEST_F(EarlyReplyTest, AStreamThatNobodyReadsIsNotEndedBeforeTheMessageIsSent) {
   HttpLink link(loop, http_options());
   link.open(nobody());
@@ -50,10 +58,13 @@ TEST_F(EarlyReplyTest, AStreamThatNobodyReadsIsNotEndedBeforeTheMessageIsSent) {
 }
 
 TEST_F(EarlyReplyTest, HoldsUpNoLaterNotificationOverTheOlderTransport) {
-  SseLink link(loop, {.url = server.url("/sse")});
-  link.open(nobody());
-  server.peer(0).send(std::string(kStream) + "event: endpoint\ndata: /m\n\n");
-  two_arrive(link, 1, kAccepted);
+  for (const std::string_view head : {kAccepted, kRefused}) {
+    SseLink link(loop, {.url = server.url("/sse")});
+    link.open(nobody());
+    const std::size_t stream = server.peers.size();
+    server.peer(stream).send(std::string(kStream) + "event: endpoint\ndata: /m\n\n");
+    two_arrive(link, stream + 1, head);
+  }
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ bool is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+/// The longest body of a reply that nobody awaits, in bytes.
+constexpr std::size_t kMaxRefusal = std::size_t{64} << 10U;
+
 /// Whether the status says more than an error of MCP that answers no request.
 bool is_about_http(int status) {
   return status == kUnauthorized || status == kForbidden || status == kNotFound ||
@@ -70,15 +73,16 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   [[nodiscard]] const RequestId& id() const { return id_; }
-  /// It is in no lane any more, and the end of its reply is not waited for.
+  /// The end of its reply is not waited for any more. Returns the lane that it was in, or null.
   Lane* leave_lane() {
-    has_left_lane_ |= lane_ != nullptr;
+    is_taken_ = true;
     return std::exchange(lane_, nullptr);
   }
   [[nodiscard]] bool is_legacy() const { return is_legacy_; }
   [[nodiscard]] bool is_standalone() const { return is_standalone_; }
   [[nodiscard]] bool is_aside() const { return id_.empty() && !is_standalone_; }
-  [[nodiscard]] bool has_left_lane() const { return has_left_lane_; }
+  /// A notification or an answer that the server may not have.
+  [[nodiscard]] bool is_under_way_aside() const { return is_aside() && !is_taken_; }
 
   void keep(std::shared_ptr<void> memory) { memory_ = std::move(memory); }
   void post(HttpHeaderList headers, std::string body, std::string_view method) {
@@ -156,10 +160,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_sent() {
     if (link_ == nullptr) return;
     if (has_nothing_to_say()) return end();
-    if (lane_ != nullptr && status_ / 100 == 2) taken();
-  }
-  /// The server has the message. Others need not wait until the reply has ended.
-  void taken() {
+    if (!is_under_way_aside()) return;
+    // The server has it, whatever it thinks of it. Others need not wait until the reply has ended.
+    if (link_->last_words_.have_begun()) return end();
     memory_.reset();
     link_->keep_last(link_->taken_, kMaxTaken, number_);
     link_->send_next(leave_lane());
@@ -177,7 +180,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_events_) {
       const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
       if (!fed && link_ != nullptr) fail(fed.error());
-    } else if (body_.size() + bytes.size() > link_->options_.max_message) {
+    } else if (body_.size() + bytes.size() > longest_body()) {
       fail({kBusy, "The server's answer is longer than this client takes", {}});
     } else {
       body_.append(bytes);
@@ -237,6 +240,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
+  [[nodiscard]] std::size_t longest_body() const {
+    // Where nobody waits for an answer, it is at most an error.
+    return is_aside() ? kMaxRefusal : link_->options_.max_message;
+  }
   /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
   [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
 
@@ -351,7 +358,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_initialized_ = false;  // the POST says that the client is
-  bool has_left_lane_ = false;
+  bool is_taken_ = false;        // by the server, or its session is over
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
@@ -376,7 +383,7 @@ void HttpLink::close(std::function<void()> done) {
   owner_ = &nobody();
   std::erase_if(held_, [](const OutgoingMessage& held) { return !held.id.empty(); });
   std::erase_if(exchanges_, [](const auto& each) {
-    if (each.second->is_aside() && !each.second->has_left_lane()) return false;
+    if (each.second->is_under_way_aside()) return false;
     each.second->detach();
     return true;
   });
@@ -434,10 +441,9 @@ void HttpLink::forget_session() {
   std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
   std::vector<std::uint64_t> left;
   for (const auto& [number, exchange] : exchanges_) {
-    Lane* const lane = exchange->leave_lane();
-    if (lane == nullptr) continue;
-    --lane->under_way;
+    if (!exchange->is_under_way_aside()) continue;
     left.push_back(number);
+    if (Lane* const lane = exchange->leave_lane(); lane != nullptr) --lane->under_way;
   }
   for (const std::uint64_t number : left) keep_last(taken_, kMaxTaken, number);
 }

@@ -77,7 +77,7 @@ class HttpLink final : public ServerLink {
   /// of a session that it has forgotten.
   static constexpr std::size_t kMaxTaken = 8;
   /// Streams of answered requests, which the server may not end.
-  static constexpr std::size_t kMaxAnswered = 32;
+  static constexpr std::size_t kMaxAnswered = 8;
   /// Bytes of the notifications that wait for others to end, if they are more than one, and of the
   /// answers.
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;

@@ -1,11 +1,16 @@
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "client/link/http_link_test_support.hpp"
+#include "client/link/last_words.hpp"
 
 namespace sluice {
 namespace {
@@ -181,12 +186,49 @@ TEST_F(HttpLinkTest, ANotificationThatAForgottenSessionDoesNotAnswerHoldsUpNoneO
   EXPECT_EQ(later.session, "s-2");
 }
 
+TEST_F(HttpLinkTest, RepliesToInitializedThatDoNotEndAreNotKept) {
+  constexpr std::size_t kMany = 2 * HttpLink::kMaxTaken;
+  const auto id_of = [](const Asked& request) {
+    return parse_json(request.body).value().at("id").to_number<int>();
+  };
+  open_legacy();
+  std::vector<Asked> unended;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    call();
+    next().reply->reply(404, {}, {});
+    const std::string name = "s-" + std::to_string(i + 2);
+    const HeaderField id{"Mcp-Session-Id", name};
+    Asked initialize = next();
+    initialize.reply->reply(200, kJson,
+                            answer(id_of(initialize), R"({"protocolVersion":"2025-11-25"})"),
+                            std::span(&id, 1));
+    unended.push_back(next());
+    EXPECT_THAT(unended.back().body, HasSubstr("notifications/initialized"));
+    unended.back().reply->start(202, {});
+    unended.back().reply->flush();
+    next().reply->reply(405, {}, {});
+    Asked again = next();
+    again.reply->reply(200, kJson, answer(id_of(again), "{}"));
+    ASSERT_TRUE(hears(i + 1));
+  }
+  EXPECT_LE(std::ranges::count_if(unended, [](const Asked& each) { return each.reply->is_open(); }),
+            static_cast<long>(HttpLink::kMaxTaken));
+  const auto began = std::chrono::steady_clock::now();
+  session = nullptr;
+  EXPECT_EQ(next().method, "DELETE");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, LastWords::kLimit) << "it waits for none";
+}
+
 TEST_F(HttpLinkTest, ALegacySessionIsEndedWithItsLink) {
   open_legacy();
   session = nullptr;
   Asked farewell = next();
   EXPECT_EQ(farewell.method, "DELETE");
   EXPECT_EQ(farewell.session, "s-1");
+  const auto began = std::chrono::steady_clock::now();
+  farewell.reply->reply(200, {}, {});
+  EXPECT_TRUE(until([this] { return server->stats().connections == 0; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, HttpLink::kFarewell) << "they go with it";
 }
 
 }  // namespace

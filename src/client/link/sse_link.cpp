@@ -220,10 +220,7 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                   .body = std::move(message.text),
                   .is_patient = is_patient},
                  {.on_head = [status](const HttpReplyHead& head) { *status = head.status; },
-                  .on_sent =
-                      [this, number, status] {
-                        if (*status / 100 == 2) taken(number);
-                      },
+                  .on_sent = [this, number] { taken(number); },
                   .on_body = {},
                   .on_complete =
                       [this, number, status] {
@@ -236,7 +233,8 @@ void SseLink::post(OutgoingMessage message, Lane* lane) {
                       }});
 }
 
-/// The server has a message. Others need not wait until its reply has ended.
+/// The server has a message, whatever it thinks of it. Others need not wait until its reply has
+/// ended.
 void SseLink::taken(std::uint64_t number) {
   Post& post = posts_.at(number);
   if (post.lane == nullptr) return;
