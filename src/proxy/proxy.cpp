@@ -356,13 +356,15 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
     answer(*call, {});
     return {};
   }
+  const bool is_new = !message.session->subscribed(shown);
   if (Result<void> kept = message.session->subscribe(shown, call->memory()); !kept) return kept;
   UpstreamSession& part = client->part(index);
-  part.when_open([client = std::move(client), index, uri, shown, params = std::move(params), call,
-                  session = message.session, &parked = *parked_](const Result<void>& outcome) {
+  part.when_open([client = std::move(client), index, uri, shown, is_new, params = std::move(params),
+                  call, session = message.session,
+                  &parked = *parked_](const Result<void>& outcome) {
     if (call->over()) return;
     if (!outcome) {
-      session->unsubscribe(shown);
+      if (is_new) session->unsubscribe(shown);
       return call->fail(outcome.error());
     }
     const bool is_legacy = client->part(index).server().revision->era == Era::legacy;
@@ -372,7 +374,8 @@ Result<void> Proxy::subscribe(const ForwardedMessage& message, std::shared_ptr<P
     // The server says whether there is such a resource.
     const auto asking =
         std::make_shared<ForwardedCall>(client, index, "resources/subscribe", parked);
-    asking->on_failure([client, index, uri, shown, weak = std::weak_ptr(session)] {
+    asking->on_failure([client, index, uri, shown, is_new, weak = std::weak_ptr(session)] {
+      if (!is_new) return;
       client->part(index).feed().disown(uri);
       if (const auto still = weak.lock()) still->unsubscribe(shown);
       client->want();

@@ -62,15 +62,17 @@ TEST(ProxyLevelTest, ANewSessionIsToldTheLevelThatWasUnderWay) {
   EXPECT_THAT(client.result_of(next), HasSubstr("done"));
 }
 
-TEST(ProxyLevelTest, ALevelThatIsSetWhileASessionIsRenewedTwiceIsNotLost) {
+TEST(ProxyLevelTest, ACallThatIsSentAgainInANewSessionDoesNotOvertakeTheLevel) {
   FakeServer server("behind", false);
-  std::vector<json::object> levels;
-  std::vector<std::string> calls;
+  std::vector<std::string> heard;
+  std::optional<json::object> level;
+  std::optional<json::object> call;
   server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") == "logging/setLevel") {
-      levels.push_back(message);
-    } else if (text_at(message, "method") == "tools/call") {
-      calls.push_back(to_json(message.at("id")));
+    heard.emplace_back(text_at(message, "method"));
+    if (heard.back() == "logging/setLevel") {
+      level = message;
+    } else if (heard.back() == "tools/call") {
+      call = message;
     } else {
       server.answer(link, message, json::object());
     }
@@ -79,24 +81,65 @@ TEST(ProxyLevelTest, ALevelThatIsSetWhileASessionIsRenewedTwiceIsNotLost) {
   FakeClient client(*proxy.server, Kind::session);
   client.initialize();
   proxy.run();
-  client.request("tools/call", {{"name", "one"}});
-  client.request("tools/call", {{"name", "two"}});
-  proxy.run();
-  ASSERT_THAT(calls, SizeIs(2));
+  FakeLink& link = *server.links.front();
   client.request("logging/setLevel", {{"level", "debug"}});
   proxy.run();
-  FakeLink& link = *server.links.front();
-  link.forget_session(calls[0]);
+  server.answer(link, *level, json::object());
+  const auto id = client.request("tools/call", {{"name", "tool"}});
   proxy.run();
-  server.answer(link, levels.at(0), json::object());
+  ASSERT_TRUE(call);
+  heard.clear();
+  link.forget_session(to_json(call->at("id")));
   proxy.run();
-  ASSERT_THAT(levels, SizeIs(2)) << "it is told once more";
-  client.request("logging/setLevel", {{"level", "error"}});
-  link.forget_session(calls.back());
+  EXPECT_THAT(heard, ElementsAre("logging/setLevel"));
+  server.answer(link, *level, json::object());
   proxy.run();
-  server.answer(link, levels.at(1), json::object());
+  EXPECT_THAT(heard, ElementsAre("logging/setLevel", "tools/call"));
+  server.answer(link, *call, text_result("done"));
   proxy.run();
-  EXPECT_EQ(text_at(levels.back().at("params").as_object(), "level"), "error");
+  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
+}
+
+TEST(ProxyLevelTest, ALevelThatIsSetWhileASessionIsRenewedTwiceIsNotLost) {
+  for (const char* const wanted : {"error", "debug"}) {
+    FakeServer server("behind", false);
+    std::vector<json::object> levels;
+    server.on_message = [&](FakeLink& link, const json::object& message) {
+      if (text_at(message, "method") == "logging/setLevel") {
+        levels.push_back(message);
+      } else {
+        server.answer(link, message, json::object());
+      }
+    };
+    FakeProxy proxy({server.upstream()});
+    FakeClient client(*proxy.server, Kind::session);
+    client.initialize();
+    proxy.run();
+    client.request("logging/setLevel", {{"level", "debug"}});
+    proxy.run();
+    FakeLink& link = *server.links.front();
+    const auto forget_session = [&] {
+      link.forget_session(to_json(levels.back().at("id")));
+      proxy.run();
+    };
+    const auto answer = [&] {
+      server.answer(link, levels.back(), json::object());
+      proxy.run();
+    };
+    forget_session();
+    ASSERT_THAT(levels, SizeIs(2)) << "it is sent again in the new session";
+    answer();
+    ASSERT_THAT(levels, SizeIs(3)) << "it is told once more";
+    forget_session();
+    client.request("logging/setLevel", {{"level", wanted}});
+    proxy.run();
+    ASSERT_THAT(levels, SizeIs(4));
+    answer();
+    client.request("logging/setLevel", {{"level", wanted}});
+    proxy.run();
+    ASSERT_THAT(levels, SizeIs(5)) << wanted << ", which the last session may not have heard";
+    EXPECT_EQ(text_at(levels.back().at("params").as_object(), "level"), wanted);
+  }
 }
 
 TEST(ProxyLevelTest, AServerThatForgetsEachSessionIsNotToldTheLevelForEver) {

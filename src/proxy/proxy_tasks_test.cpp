@@ -333,6 +333,113 @@ TEST(ProxyTasks, OfOneServerAmongSeveral) {
   EXPECT_THAT(plain.heard, Each(Not(HasSubstr("tools/call"))));
 }
 
+/// A client of the legacy era that can be asked, and its one call, which is to become a task.
+struct AskedClient {
+  explicit AskedClient(FakeProxy& of) : proxy(&of) {
+    client.capabilities = {{"elicitation", json::object()}};
+    client.initialize();
+    proxy->run();
+  }
+  std::int64_t call() {
+    const auto id = client.request("tools/call", {{"name", "tool"}, {"task", json::object()}});
+    proxy->run();
+    return id;
+  }
+  /// Calls, and asks for the result of the task, in reply to which the client is asked. Returns the
+  /// task's id.
+  std::string wait() {
+    const auto id = call();
+    std::string task(text_at(client.answer_to(id)->at("result").at("task").as_object(), "taskId"));
+    client.request("tasks/result", {{"taskId", task}});
+    proxy->run();
+    return task;
+  }
+  [[nodiscard]] std::vector<const json::object*> asked() const {
+    return client.heard_of("elicitation/create");
+  }
+  void accept() {
+    client.send({{"jsonrpc", "2.0"},
+                 {"id", asked().back()->at("id")},
+                 {"result", {{"action", "accept"}, {"content", json::object()}}}});
+    proxy->run();
+  }
+
+  FakeProxy* proxy;
+  FakeClient client{*proxy->server, Kind::session};
+};
+
+json::object question_of(const TaskServer& server) {
+  json::object out = TaskServer::question();
+  out["jsonrpc"] = "2.0";
+  out["id"] = 78;
+  out["params"].as_object()["_meta"] = server.of_task();
+  return out;
+}
+
+TEST(ProxyTasks, AQuestionThatIsHeardBeforeTheAnswerThatNamesItsTaskIsAsked) {
+  for (const bool has_one_session : {false, true}) {
+    for (const bool is_in_reply : {false, true}) {
+      if (has_one_session && is_in_reply) continue;  // it would belong to the call, then
+      TaskServer server("behind", false);
+      server.on_message = [&server, is_in_reply](FakeLink& link, const json::object& message) {
+        if (text_at(message, "method") == "tools/call") {
+          is_in_reply ? link.say_in_reply_to(message, question_of(server))
+                      : server.post(link, question_of(server));
+        }
+        server.play(link, message);
+      };
+      FakeProxy proxy({server.upstream()}, {.has_one_session = has_one_session});
+      AskedClient client(proxy);
+      const std::string task = client.wait();
+      ASSERT_FALSE(client.asked().empty()) << has_one_session << is_in_reply;
+      EXPECT_THAT(to_json(*client.asked().back()), HasSubstr(task));
+      client.accept();
+      EXPECT_THAT(server.heard,
+                  Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr(R"("action":"accept")"))));
+      server.on_message = {};
+    }
+  }
+}
+
+TEST(ProxyTasks, AQuestionThatNamesATaskWhichNoCallBecomesIsRefused) {
+  TaskServer server("behind", false);
+  std::optional<json::object> call;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tools/call") return server.play(link, message);
+    call = message;
+    server.post(link, question_of(server));
+  };
+  FakeProxy proxy({server.upstream()}, {.has_one_session = true});
+  AskedClient client(proxy);
+  client.call();
+  EXPECT_THAT(client.asked(), SizeIs(0));
+  EXPECT_THAT(server.heard, Each(Not(HasSubstr(R"("id":78)")))) << "the call may become the task";
+  server.answer(*server.links.front(), *call, server.done());
+  proxy.run();
+  EXPECT_THAT(client.asked(), SizeIs(0));
+  EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
+  server.on_message = {};
+}
+
+TEST(ProxyTasks, AQuestionInReplyToARequestAboutATaskIsTheTasks) {
+  TaskServer server("behind", false);
+  server.on_message = [&server](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tasks/result") return server.play(link, message);
+    server.waiting = message;
+    link.say_in_reply_to(message, question_of(server));
+  };
+  FakeProxy proxy({server.upstream()}, {.has_one_session = true});
+  AskedClient client(proxy);
+  server.status = "input_required";
+  client.wait();
+  proxy.advance(1s);
+  ASSERT_THAT(client.asked(), SizeIs(1));
+  client.accept();
+  EXPECT_THAT(server.heard,
+              Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr(R"("action":"accept")"))));
+  server.on_message = {};
+}
+
 TEST(ProxyTasks, ProgressAndLogMessagesReachTheTaskThatTheyBelongTo) {
   TaskServer server("behind", false);
   FakeProxy proxy({server.upstream()});

@@ -110,6 +110,32 @@ TEST(SeveralServersTest, AUriIsFoundInAnyCaseOfItsSchemeAndANameOnlyInItsOwn) {
   red.on_message = {};
 }
 
+TEST(SeveralServersTest, ASubscriptionStaysIfTheServerRefusesToBeAskedTwice) {
+  FakeServer red("red", false);
+  std::size_t subscriptions = 0;
+  red.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    const bool is_again =
+        text_at(message, "method") == "resources/subscribe" && ++subscriptions > 1;
+    is_again ? red.refuse(link, message, -32602, "subscribed already")
+             : red.answer(link, message, json::object());
+  };
+  FakeProxy proxy({red.upstream(true)});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("resources/subscribe", {{"uri", "red+file:///A"}});
+  proxy.run();
+  const auto again = client.request("resources/subscribe", {{"uri", "RED+file:///A"}});
+  proxy.run();
+  EXPECT_THAT(client.result_of(again), HasSubstr("subscribed already"));
+  red.post(*red.links.at(0), {{"jsonrpc", "2.0"},
+                              {"method", "notifications/resources/updated"},
+                              {"params", {{"uri", "file:///A"}}}});
+  proxy.run();
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), ::testing::SizeIs(1));
+  red.on_message = {};
+}
+
 TEST(SeveralServersTest, AListenerHearsOfTheUrisThatAServerHasInAnyCase) {
   FakeServer red("Red", false);
   FakeServer blue("blue", false);

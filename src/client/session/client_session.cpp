@@ -71,7 +71,10 @@ void ClientSession::to_new_session(const RequestId& id, bool is_current) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   end_round(number, request);
-  if (is_current || !has_session()) return hold(number, request);
+  if (is_current || is_preparing_ || !has_session()) {
+    hold(number, request);
+    return is_current || !is_preparing_ ? renew() : void();
+  }
   request.was_held = true;
   send_round(number, request);
 }
@@ -80,7 +83,6 @@ void ClientSession::hold(Number number, OpenRequest& request) {
   request.was_held = true;
   requests_.expect(number, request);
   held_.push_back(number);
-  renew();
 }
 
 void ClientSession::renew() {
@@ -112,14 +114,28 @@ void ClientSession::end_all_asked() {
 
 void ClientSession::renewed(const Result<void>& outcome) {
   has_no_session_ = !outcome;
-  for (const Number number : std::exchange(held_, {})) {
-    OpenRequest* const request = requests_.find(number);
-    if (request == nullptr) continue;
-    outcome ? send_round(number, *request) : end_later(number, std::unexpected(outcome.error()));
+  if (!outcome) {
+    for (const Number number : std::exchange(held_, {})) {
+      if (requests_.find(number) != nullptr) end_later(number, std::unexpected(outcome.error()));
+    }
+    return;
   }
-  if (!outcome) return;
+  is_preparing_ = options_.before_repeating != nullptr;
+  if (!is_preparing_) repeat_held();
   activities_.on_renewed();
   if (options_.on_renewed) options_.on_renewed();
+  if (!is_preparing_) return;
+  options_.before_repeating([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->repeat_held();
+  });
+}
+
+void ClientSession::repeat_held() {
+  if (!has_session()) return;  // this one is forgotten too
+  is_preparing_ = false;
+  for (const Number number : std::exchange(held_, {})) {
+    if (OpenRequest* const request = requests_.find(number)) send_round(number, *request);
+  }
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -156,6 +172,7 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
     end_later(number, *std::move(known));
   } else if (!has_session() && !is_handshake(request.method)) {
     hold(number, request);
+    renew();
   } else {
     send_round(number, request);
   }

@@ -128,15 +128,17 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void to_new_session(const RequestId& id, bool is_current);
   /// Lets a request wait for a new session, for as long as the server may be silent.
   void hold(Number number, OpenRequest& request);
-  /// Whether requests can be sent: no session is being begun, and none was lost for good.
+  /// Whether new requests can be sent: no session is being begun, and none was lost for good.
   [[nodiscard]] bool has_session() const { return !handshake_.is_running() && !has_no_session_; }
   /// Begins a new session in place of the one that is forgotten.
   void renew();
   /// A request of the session that is over waits for an answer of ours, which cannot arrive.
   void end_asked(Number number);
   void end_all_asked();
-  /// Sends what has waited for the new session, or says why there is none.
+  /// Has what has waited for the new session sent, or says why there is none.
   void renewed(const Result<void>& outcome);
+  /// Sends that.
+  void repeat_held();
 
   void send_round(Number number, OpenRequest& request);
   /// The server does not have the request any more.
@@ -198,6 +200,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Handshake handshake_;
   std::optional<Error> lost_;    // why the link is over
   bool has_no_session_ = false;  // it could not be replaced
+  bool is_preparing_ = false;    // the new one, before anything is sent again
   std::uint64_t sessions_ = 0;   // that were begun in place of a forgotten one
   std::vector<Number> held_;     // requests that wait for a new session
   std::size_t paused_ = 0;       // requests that the link was told to pause

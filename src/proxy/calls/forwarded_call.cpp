@@ -48,9 +48,11 @@ void write_result(PendingRequest& call, const json::object& result) {
   call.answer_with_result(text, is_failure);
 }
 
-/// Whether a server that has asked this during one call may have meant another.
-bool may_be_of_another(const ServerQuestion& question) {
-  return question.request == 0 && related_task(question.params).empty();
+/// Whether a server that has asked this during one call, which became this task, may have meant
+/// another, or means the task.
+bool may_be_of_another(const ServerQuestion& question, std::string_view task = {}) {
+  const std::string_view named = related_task(question.params);
+  return named.empty() ? question.request == 0 : named == task;
 }
 
 }  // namespace
@@ -336,10 +338,11 @@ void ForwardedCall::on_answer(Result<json::object> answer) {
   } else {
     take(std::move(answer));
   }
-  // The server has not waited for their answers, or they belong to calls that it still works on.
+  const bool is_followed = number_ != 0;
+  // The server has not waited for their answers, or they belong to what it still works on.
   for (auto& [number, question] : open) {
     ServerQuestion& asked = question.asked;
-    if (may_be_of_another(asked)) {
+    if (may_be_of_another(asked, is_followed ? task_ : std::string_view())) {
       session().offer(std::move(asked));
     } else {
       asked.answer(fail(kInvalidRequest, "The call that this belongs to has been answered"));

@@ -48,6 +48,7 @@ class ForwardedCall final : public UpstreamCall,
   [[nodiscard]] bool hears(std::string_view method, const json::object& params) const override;
   [[nodiscard]] bool can_ask() const override;
   [[nodiscard]] std::string_view task() const override { return task_; }
+  [[nodiscard]] bool may_become_task() const override { return wants_task_; }
   void on_question(ServerQuestion question) override;
   void on_withdrawn(std::uint64_t question) override;
   void on_answer(Result<json::object> answer) override;

@@ -123,6 +123,9 @@ ClientSessionOptions UpstreamSession::session_options() {
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
+  options.before_repeating = [weak](std::function<void()> go_on) {
+    if (const auto self = weak.lock()) self->repeat_later(std::move(go_on));
+  };
   options.on_listening = [weak] {
     const auto self = weak.lock();
     if (self != nullptr && self->is_open()) self->on_listening();
@@ -225,10 +228,8 @@ void UpstreamSession::set_level(LoggingLevel level) {
 }
 
 void UpstreamSession::want_level() {
-  // Of a session that was renewed meanwhile nobody knows what it has taken.
-  const std::optional<LoggingLevel> sent = is_renewed_ ? std::nullopt : sent_level_;
-  if (level_ == (telling_ != 0 ? sent : told_level_) || server_.revision->era != Era::legacy ||
-      !has_capability(server_, "logging")) {
+  if (level_ == (telling_ != 0 ? sent_level_ : told_level_) ||
+      server_.revision->era != Era::legacy || !has_capability(server_, "logging")) {
     return;
   }
   ++level_round_;
@@ -247,6 +248,12 @@ void UpstreamSession::forget_level() {
   if (telling_ != 0) return;
   answered_round_ = level_round_;
   send_held();
+}
+
+void UpstreamSession::repeat_later(std::function<void()> go_on) {
+  // A level that was under way is repeated, too.
+  if (is_renewed_ || answered_round_ == level_round_) return go_on();
+  repeating_.push_back(std::move(go_on));
 }
 
 void UpstreamSession::tell_level() {
@@ -283,11 +290,7 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   if (requests_.empty()) heard();
   requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
   watch();
-  if (!waiting_.empty()) {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->offer_waiting();
-    });
-  }
+  offer_waiting_later();
   return number;
 }
 
@@ -311,6 +314,7 @@ std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<Ups
 }
 
 void UpstreamSession::send_held() {
+  for (const auto& go_on : std::exchange(repeating_, {})) go_on();
   // Each waits for the level that was set before it, and for no later one.
   const auto later = std::ranges::find_if(
       held_, [this](const Held& each) { return each.level_round > answered_round_; });
@@ -347,6 +351,7 @@ RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
                 if (call == nullptr) return;
                 heard();
                 call->on_result(result);
+                offer_waiting_later();
               }};
 }
 
@@ -377,6 +382,7 @@ void UpstreamSession::cancel(std::uint64_t number) {
   requests_.erase(found);
   std::erase_if(held_, [number](const Held& each) { return each.number == number; });
   if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
+  offer_waiting_later();
 }
 
 void UpstreamSession::cancel_task(std::string_view id) {
@@ -389,6 +395,7 @@ void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answe
   if (answer) heard();
   if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
   call->on_answer(std::move(answer));
+  offer_waiting_later();  // it may be of the task that the call has become, or has not
 }
 
 void UpstreamSession::notify(std::string_view method, const json::object& params,
@@ -423,6 +430,11 @@ bool UpstreamSession::is_of_nobody(const json::object& params) const {
   return is_shared_ && !related_task(params).empty();
 }
 
+bool UpstreamSession::may_be_of_new_task(const json::object& params) const {
+  return !related_task(params).empty() && call_of_task(params) == nullptr &&
+         newest_call(&UpstreamCall::may_become_task) != nullptr;
+}
+
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
   // What becomes of its tasks is for those who follow them.
@@ -446,16 +458,18 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
 }
 
 bool UpstreamSession::offer_to_call(ServerQuestion& question) {
-  std::shared_ptr<UpstreamCall> call;
+  // A task's questions may come in reply to any request about it.
+  std::shared_ptr<UpstreamCall> call = call_of_task(question.params);
   for (const auto& [number, request] : requests_) {
-    if (question.request != 0 && request.number == question.request) call = request.call;
+    const bool is_its_own = question.request != 0 && request.number == question.request;
+    if (call == nullptr && is_its_own) call = request.call;
   }
+  if (call == nullptr && may_be_of_new_task(question.params)) return false;
   if (is_shared_ && question.request != 0 && call == nullptr) {
     // The call has ended meanwhile, and another may be another client's.
     question.answer(fail(kInvalidRequest, "The request that this belongs to is answered"));
     return true;
   }
-  if (call == nullptr) call = call_of_task(question.params);
   if (call == nullptr && is_of_nobody(question.params)) {
     question.answer(fail(kInvalidRequest, "Nobody follows the task that this belongs to"));
     return true;
@@ -479,7 +493,15 @@ void UpstreamSession::offer(ServerQuestion question) {
 }
 
 void UpstreamSession::ask_or_keep(ServerQuestion question) {
-  if (!listener_->on_question(question)) waiting_.push_back(std::move(question));
+  const bool is_asked = !may_be_of_new_task(question.params) && listener_->on_question(question);
+  if (!is_asked) waiting_.push_back(std::move(question));
+}
+
+void UpstreamSession::offer_waiting_later() {
+  if (waiting_.empty()) return;
+  loop_->post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->offer_waiting();
+  });
 }
 
 void UpstreamSession::offer_waiting() {

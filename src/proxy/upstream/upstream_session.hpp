@@ -36,6 +36,8 @@ class UpstreamCall {
   virtual void on_question(ServerQuestion question) = 0;
   /// The server's task that it waits for; empty if it waits for none.
   [[nodiscard]] virtual std::string_view task() const { return {}; }
+  /// Whether the server may have made a task of it, whose id is not known yet.
+  [[nodiscard]] virtual bool may_become_task() const { return false; }
   /// Nobody waits for the answer to this question any more, if it was asked of this call.
   virtual void on_withdrawn(std::uint64_t question) = 0;
   /// Called once, last.
@@ -160,6 +162,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void want_level();
   /// A new session knows of no level.
   void forget_level();
+  /// A new session's server hears of the level before what is sent again.
+  void repeat_later(std::function<void()> go_on);
   void tell_level();
   void on_level_told(bool is_taken);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
@@ -175,6 +179,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::shared_ptr<UpstreamCall> heard_of(std::uint64_t number);
   void on_notification(std::string_view method, const json::object& params);
   void offer_waiting();
+  /// Lets calls ask what waits, in a later turn.
+  void offer_waiting_later();
   /// Asks outside of all calls, or later.
   void ask_or_keep(ServerQuestion question);
   void on_withdrawn(std::uint64_t question);
@@ -184,6 +190,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// The call that waits for the task that a message belongs to; null if there is none.
   [[nodiscard]] std::shared_ptr<UpstreamCall> call_of_task(const json::object& params) const;
   [[nodiscard]] bool is_of_nobody(const json::object& params) const;
+  /// Whether it belongs to a task that a call may have become whose answer is still on its way.
+  [[nodiscard]] bool may_be_of_new_task(const json::object& params) const;
 
   void heard();
   void watch();
@@ -206,14 +214,15 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool has_listened_ = false;            // the server has told of changes in this session
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
   std::optional<LoggingLevel> level_;
-  std::optional<LoggingLevel> told_level_;  // that the server has taken in this session
-  std::optional<LoggingLevel> sent_level_;  // that it was told last
-  bool is_renewed_ = false;                 // the session, since then
-  bool is_told_again_ = false;              // for that reason
-  std::uint64_t level_round_ = 0;           // of wanting another
-  std::uint64_t telling_ = 0;               // the round that the server is told; 0: none
-  std::uint64_t answered_round_ = 0;        // the last one that the server has answered
-  std::vector<Held> held_;                  // requests that wait for that
+  std::optional<LoggingLevel> told_level_;        // that the server has taken in this session
+  std::optional<LoggingLevel> sent_level_;        // that it was told last
+  bool is_renewed_ = false;                       // the session, since then
+  bool is_told_again_ = false;                    // for that reason
+  std::uint64_t level_round_ = 0;                 // of wanting another
+  std::uint64_t telling_ = 0;                     // the round that the server is told; 0: none
+  std::uint64_t answered_round_ = 0;              // the last one that the server has answered
+  std::vector<std::function<void()>> repeating_;  // what waits for that in a new session
+  std::vector<Held> held_;                        // requests that wait for that
   bool is_shared_;
   std::shared_ptr<ChangeFeed> feed_;
   TimePoint heard_{};  // the server, last

@@ -64,6 +64,9 @@ struct ClientSessionOptions {
   /// Is told that the server had forgotten the session, and that there is a new one. What the
   /// server kept for the old one is lost: subscriptions, the log level, what calls stored.
   std::function<void()> on_renewed = {};
+  /// Called after that. What waits for the new session is sent again when `go_on` is called, at
+  /// once or later. Null: it is sent at once.
+  std::function<void(std::function<void()> go_on)> before_repeating = {};
   /// Is told as ServerLink::Owner::on_listening() is.
   std::function<void()> on_listening = {};
   /// Is told, once, that the link is over. All requests have failed before.
