@@ -226,6 +226,11 @@ Result<void> stop_session(const SessionFiles& files, const SessionInfo& session)
   if (session.process == 0) {
     return fail(kExitFailure, session.name + " is about to begin; try again");
   }
+  if (session.is_elsewhere) {
+    return fail(kExitFailure, session.name +
+                                  " runs in another container or on another machine, "
+                                  "which has the same folder; stop it there");
+  }
   const Descriptor process = open_pidfd(session.process);
   // It ends a moment after it has removed its files.
   const auto has_ended = [&process] {

@@ -1,8 +1,10 @@
 #include "cli/targets/session_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
@@ -70,6 +72,19 @@ std::string session_file_text(const Descriptor& file) {
   return text;
 }
 
+/// Where the numbers of processes are those that this one sees: the boot of the machine, and the
+/// namespace (pid_namespaces(7)).
+std::string process_space() {
+  std::string out(36, '\0');
+  const Descriptor boot(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t got = ::read(boot.get(), out.data(), out.size());
+  out.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  std::array<char, 64> name{};
+  const ssize_t length = ::readlink("/proc/self/ns/pid", name.data(), name.size());
+  if (length > 0) out.append(" ").append(name.data(), static_cast<std::size_t>(length));
+  return out;
+}
+
 std::int64_t milliseconds_of(const SessionInfo& info) {
   const Duration timeout = info.request_timeout.value_or(Duration());
   return std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
@@ -93,6 +108,8 @@ SessionInfo parse_info(std::string name, std::string_view text) {
   // Others would name groups of processes.
   if (number > 1 && number <= std::numeric_limits<pid_t>::max()) {
     info.process = static_cast<pid_t>(number);
+    const std::string_view space = text_at(members, "process_space");
+    info.is_elsewhere = !space.empty() && space != process_space();
   }
   return info;
 }
@@ -125,7 +142,8 @@ Result<void> SessionClaim::write(const SessionInfo& info) const {
                                                 {"server", info.server},
                                                 {"since", info.since},
                                                 {"timeout_ms", milliseconds_of(info)},
-                                                {"pid", std::int64_t{info.process}}});
+                                                {"pid", std::int64_t{info.process}},
+                                                {"process_space", process_space()}});
   const auto size = static_cast<ssize_t>(text.size());
   if (::pwrite(lock_.get(), text.data(), text.size(), 0) != size ||
       ::ftruncate(lock_.get(), size) != 0) {

@@ -299,6 +299,21 @@ test('what is left of a killed session is cleaned up, and its server ends', asyn
   assert.equal(await said('call', '@counter', 'next'), '1\n');
 });
 
+test('the process of a session that runs elsewhere is not taken for one of this machine', async (t) => {
+  const { folder, run, said, command } = place_of(t);
+  await said('session', 'start', ...command);
+  const file = path.join(folder, 'sluice/sessions/counter.json');
+  const own = readFileSync(file, 'utf8');
+  assert.match(own, /pid:\[\d+\]/);
+  writeFileSync(file, own.replace(/pid:\[\d+\]/, 'pid:[1]'));
+  const refused = await run('session', 'stop', 'counter');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /counter runs in another container or on another machine/);
+  assert.equal(await said('call', '@counter', 'next'), '1\n');
+  writeFileSync(file, own);
+  await said('session', 'stop', 'counter');
+});
+
 test('a server that dies is started anew by the next call', async (t) => {
   const { said, command } = place_of(t);
   await said('session', 'start', ...command);
