@@ -77,7 +77,7 @@ json::object description_for(const Revision& revision, const json::object& about
     out["supportedVersions"] = parse_json(revisions_json()).value();
   }
   const json::object* const capabilities = object_at(about, "capabilities");
-  out["capabilities"] = capabilities == nullptr ? json::object() : without_tasks(*capabilities);
+  out["capabilities"] = capabilities == nullptr ? json::object() : passed_on(*capabilities);
   if (const json::value* const text = about.if_contains("instructions"))
     out["instructions"] = *text;
   make_result_for(revision, "server/discover", info != nullptr ? info_of : own_about(), out);

@@ -107,7 +107,7 @@ json::object merge_descriptions(const std::vector<PartAnswer>& descriptions) {
   std::string instructions;
   for (const auto& [prefix, about] : descriptions) {
     if (const json::object* const declared = object_at(about, "capabilities")) {
-      join(capabilities, without_tasks(*declared));
+      join(capabilities, passed_on(*declared));
     }
     const std::string_view text = text_at(about, "instructions");
     if (text.empty()) continue;

@@ -228,9 +228,10 @@ std::string_view created_task(const Revision& revision, const json::object& resu
   return task == nullptr ? std::string_view() : text_at(*task, "taskId");
 }
 
-json::object without_tasks(const json::object& capabilities) {
+json::object passed_on(const json::object& capabilities) {
   json::object out(capabilities, json::storage_ptr());
   out.erase("tasks");
+  out.erase("partialResults");
   if (json::value* const extensions = out.if_contains("extensions");
       extensions != nullptr && extensions->is_object()) {
     extensions->get_object().erase(kTasksExtension);

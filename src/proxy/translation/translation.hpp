@@ -44,8 +44,8 @@ json::object question_for(const Revision& revision, std::string_view method, jso
 
 // Tasks are the proxy's own towards a client, whatever makes them behind it (ForwardedCall).
 
-/// What a proxy passes on of the capabilities of either side: all but tasks.
-json::object without_tasks(const json::object& capabilities);
+/// What a proxy passes on of the capabilities of either side: all but tasks and partial results.
+json::object passed_on(const json::object& capabilities);
 /// Adds the capability of tasks in the form of `revision`. `lists`: the client may list its tasks.
 void add_tasks(const Revision& revision, bool lists, json::object& capabilities);
 /// Whether calls of the server's tools can become tasks.

@@ -82,7 +82,7 @@ Result<ClientIdentity> identity_of(const json::object* info, const json::object*
   if (Result<void> fits = check_types(*capabilities); !fits) {
     return std::unexpected(std::move(fits.error()));
   }
-  identity.capabilities = std::make_shared<const json::object>(without_tasks(*capabilities));
+  identity.capabilities = std::make_shared<const json::object>(passed_on(*capabilities));
   return identity;
 }
 

@@ -24,10 +24,11 @@ std::string refusal_of(std::string_view capabilities) {
   return identity.error().message;
 }
 
-TEST(ClientIdentityTest, KeepsWhatTheClientDeclaresButItsTasks) {
+TEST(ClientIdentityTest, KeepsWhatTheClientDeclaresButTasksAndPartialResults) {
   const auto identity = declared(
       R"({"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"new":1},)"
-      R"("experimental":{"x":{}},"extensions":{"a/b":{"c":[1]}},"tasks":{"list":{}},"later":[2]})");
+      R"("experimental":{"x":{}},"extensions":{"a/b":{"c":[1]}},"tasks":{"list":{}},)"
+      R"("partialResults":{},"later":[2]})");
   ASSERT_TRUE(identity) << identity.error().message;
   EXPECT_EQ(
       to_json(*identity->capabilities),

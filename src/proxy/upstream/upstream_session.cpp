@@ -50,6 +50,9 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
       upstream_(std::move(upstream)),
       client_(std::move(client)),
       listener_(&listener),
+      level_([this](LoggingLevel level,
+                    std::function<void(bool)> told) { tell_level(level, std::move(told)); },
+             [this] { send_held(); }),
       is_shared_(is_shared),
       feed_(std::make_shared<ChangeFeed>(loop, upstream_)) {}
 
@@ -119,7 +122,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
-    self->forget_level();
+    self->level_.begin_session(self->has_levels());
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
   };
@@ -187,7 +190,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   heard();
   first_number_ = last_number_;
   has_listened_ = false;
-  forget_level();
+  level_.begin_session(has_levels());
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
   if (server_.revision->era == Era::legacy) on_listening();
@@ -212,8 +215,7 @@ void UpstreamSession::on_lost(const Error& why) {
   upstream_->on_lost(why);
   waiting_.clear();
   held_.clear();
-  answered_round_ = level_round_;
-  telling_ = 0;
+  level_.end_session();
   feed_->attach(nullptr);
   end_session();
   // The link's own end has answered those that were sent before.
@@ -223,64 +225,24 @@ void UpstreamSession::on_lost(const Error& why) {
 }
 
 void UpstreamSession::set_level(LoggingLevel level) {
-  level_ = level;
-  if (is_open()) want_level();
+  level_.want(level, is_open() && has_levels());
 }
 
-void UpstreamSession::want_level() {
-  if (level_ == (telling_ != 0 ? sent_level_ : told_level_) ||
-      server_.revision->era != Era::legacy || !has_capability(server_, "logging")) {
-    return;
-  }
-  ++level_round_;
-  // One after the other, so that what is wanted last is told last.
-  if (telling_ == 0) tell_level();
+bool UpstreamSession::has_levels() const {
+  return server_.revision->era == Era::legacy && has_capability(server_, "logging");
 }
 
-void UpstreamSession::forget_level() {
-  told_level_ = std::nullopt;
-  if (telling_ != 0) {
-    // That request is sent again in the new session. Another one beside it could overtake it.
-    is_renewed_ = true;
-    return;
-  }
-  want_level();
-  if (telling_ != 0) return;
-  answered_round_ = level_round_;
-  send_held();
-}
-
-void UpstreamSession::repeat_later(std::function<void()> go_on) {
-  // A level that was under way is repeated, too.
-  if (is_renewed_ || answered_round_ == level_round_) return go_on();
-  repeating_.push_back(std::move(go_on));
-}
-
-void UpstreamSession::tell_level() {
-  sent_level_ = level_;
-  is_renewed_ = false;
-  telling_ = level_round_;
-  session_->begin("logging/setLevel", {{"level", to_string(*level_)}}, {.timeout = kLifeSign},
+void UpstreamSession::tell_level(LoggingLevel level, std::function<void(bool is_taken)> told) {
+  session_->begin("logging/setLevel", {{"level", to_string(level)}}, {.timeout = kLifeSign},
                   {.on_answer = [weak = weak_from_this(),
-                                 round = telling_](const Result<json::object>& answer) {
-                    const auto self = weak.lock();
-                    if (self != nullptr && self->telling_ == round)
-                      self->on_level_told(answer.has_value());
+                                 told = std::move(told)](const Result<json::object>& answer) {
+                    if (const auto self = weak.lock()) told(answer.has_value());
                   }});
 }
 
-void UpstreamSession::on_level_told(bool is_taken) {
-  // Nobody knows which session has answered. It is told once more, and not for ever.
-  const bool was_renewed = std::exchange(is_renewed_, false);
-  if (was_renewed && !std::exchange(is_told_again_, true)) return tell_level();
-  is_told_again_ = false;
-  // What was not answered in time may have been taken.
-  told_level_ = is_taken && !was_renewed ? sent_level_ : std::nullopt;
-  answered_round_ = std::exchange(telling_, 0);
-  const bool has_changed = level_ != sent_level_;
-  if (!has_changed) answered_round_ = level_round_;
-  send_held();
-  if (has_changed) tell_level();
+void UpstreamSession::repeat_later(std::function<void()> go_on) {
+  if (level_.lets_repeat()) return go_on();
+  repeating_.push_back(std::move(go_on));
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -298,11 +260,12 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
                                      std::shared_ptr<UpstreamCall> call, bool may_become_task,
                                      std::shared_ptr<void> memory) {
   const std::uint64_t number = add(std::move(call));
-  Held request{number, method, std::move(params), may_become_task, level_round_, std::move(memory)};
-  if (answered_round_ < level_round_) {
-    held_.push_back(std::move(request));
-  } else {
+  Held request{number,          method,         std::move(params),
+               may_become_task, level_.round(), std::move(memory)};
+  if (level_.is_answered(request.level)) {
     send(std::move(request));
+  } else {
+    held_.push_back(std::move(request));
   }
   return number;
 }
@@ -317,7 +280,7 @@ void UpstreamSession::send_held() {
   for (const auto& go_on : std::exchange(repeating_, {})) go_on();
   // Each waits for the level that was set before it, and for no later one.
   const auto later = std::ranges::find_if(
-      held_, [this](const Held& each) { return each.level_round > answered_round_; });
+      held_, [this](const Held& each) { return !level_.is_answered(each.level); });
   std::vector<Held> due(std::move_iterator(held_.begin()), std::move_iterator(later));
   held_.erase(held_.begin(), later);
   for (Held& each : due) {

@@ -17,6 +17,7 @@
 #include "protocol/logging_level.hpp"
 #include "proxy/upstream/change_feed.hpp"
 #include "proxy/upstream/client_identity.hpp"
+#include "proxy/upstream/level_teller.hpp"
 #include "proxy/upstream/upstream.hpp"
 #include "server/sessions/change.hpp"
 #include "stream/client_quota.hpp"
@@ -118,10 +119,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// `memory` is kept as long as the server has not taken the message.
   void notify(std::string_view method, const json::object& params, std::shared_ptr<void> memory);
   /// Only for legacy servers; kept for sessions that follow. Requests that are begun later are sent
-  /// when the server has answered, because over HTTP they could overtake it.
+  /// when the server has answered.
   void set_level(LoggingLevel level);
   /// What was set last.
-  [[nodiscard]] std::optional<LoggingLevel> level() const { return level_; }
+  [[nodiscard]] std::optional<LoggingLevel> level() const { return level_.wanted(); }
   [[nodiscard]] ChangeFeed& feed() { return *feed_; }
   /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
   /// all calls, or later. A call that ends hands back in this way what may belong to another.
@@ -146,7 +147,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::string method;
     json::object params;
     bool may_become_task;
-    std::uint64_t level_round;  // that was begun last before it
+    LevelTeller::Round level;  // that it waits for
     std::shared_ptr<void> memory;
   };
 
@@ -158,14 +159,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void on_lost(const Error& why);
   void on_listening();
   void opened(const Result<void>& outcome);
-  /// The server may have to be told of another level. Later requests wait for that.
-  void want_level();
-  /// A new session knows of no level.
-  void forget_level();
+  /// Whether the server has log levels.
+  [[nodiscard]] bool has_levels() const;
+  void tell_level(LoggingLevel level, std::function<void(bool is_taken)> told);
   /// A new session's server hears of the level before what is sent again.
   void repeat_later(std::function<void()> go_on);
-  void tell_level();
-  void on_level_told(bool is_taken);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
   void send(Held request);
   void send_held();
@@ -213,15 +211,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::uint64_t first_number_ = 0;       // the last one before the session was opened
   bool has_listened_ = false;            // the server has told of changes in this session
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
-  std::optional<LoggingLevel> level_;
-  std::optional<LoggingLevel> told_level_;        // that the server has taken in this session
-  std::optional<LoggingLevel> sent_level_;        // that it was told last
-  bool is_renewed_ = false;                       // the session, since then
-  bool is_told_again_ = false;                    // for that reason
-  std::uint64_t level_round_ = 0;                 // of wanting another
-  std::uint64_t telling_ = 0;                     // the round that the server is told; 0: none
-  std::uint64_t answered_round_ = 0;              // the last one that the server has answered
-  std::vector<std::function<void()>> repeating_;  // what waits for that in a new session
+  LevelTeller level_;
+  std::vector<std::function<void()>> repeating_;  // what waits for it in a new session
   std::vector<Held> held_;                        // requests that wait for that
   bool is_shared_;
   std::shared_ptr<ChangeFeed> feed_;
