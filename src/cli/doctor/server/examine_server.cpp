@@ -107,7 +107,8 @@ class ServerDoctor {
     LinkPlace place;
     place.url = server.url.to_string();
     place.headers = server.headers;
-    mask_in_complaints(std::make_shared<KnownSecrets>(secrets_of(place)));
+    const auto secrets = std::make_shared<KnownSecrets>(secrets_of(place));
+    mask_in_complaints(secrets);
     interrupt_.emplace();
     const bool has_credential = std::ranges::any_of(
         server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
@@ -119,6 +120,7 @@ class ServerDoctor {
                              .deadline = deadline_,
                              .max_requests = ServerExaminationOptions::kMaxRequests,
                              .uses_logins = !has_credential && !server.dial,
+                             .secrets = secrets,
                              .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
     examine_by(examination);

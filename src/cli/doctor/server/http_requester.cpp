@@ -7,7 +7,9 @@
 
 #include "cli/doctor/server/check_table.hpp"
 #include "cli/login/authorization_flags.hpp"
+#include "client/authorization/authorizer.hpp"
 #include "client/authorization/guarded_http.hpp"
+#include "client/authorization/telling_authorizer.hpp"
 #include "core/text/text.hpp"
 #include "net/http/sse.hpp"
 #include "net/http/status_codes.hpp"
@@ -59,13 +61,14 @@ struct HttpRequester::OnLoop {
     // Without a usable file of tokens the requests are sent without one.
     auto stored = stored_authorization(options.server);
     if (!stored || stored->token_file.empty()) return;
-    authorizer = make_authorizer(event_loop, options.server, *std::move(stored), options.tls,
-                                 options.proxies);
+    authorizer = telling_authorizer(make_authorizer(event_loop, options.server, *std::move(stored),
+                                                    options.tls, options.proxies),
+                                    options.secrets);
   }
 
   EventLoop* loop;
   GuardedHttp guarded;
-  std::shared_ptr<Authorizer> authorizer = {};  // may be null
+  std::shared_ptr<RequestAuthorizer> authorizer = {};  // may be null
   HttpClient client;
 };
 
@@ -88,12 +91,11 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     begun_at_ = loop.clock().now();
     timer_ = loop.schedule_at(begun_at_ + patience_, [self = shared_from_this()] {
       self->timer_ = 0;
-      if (self->reply_.status != 0) return self->finish(std::move(self->reply_));
-      self->finish(fail(kGatewayTimeout, "no reply within " + in_seconds(self->patience_)));
+      self->on_time_over();
     });
     stopped_.emplace(stop_, [&loop, weak = weak_from_this()] {
       loop.post([weak] {
-        if (const auto self = weak.lock()) self->finish(interrupted());
+        if (const auto self = weak.lock()) self->break_off(interrupted().error());
       });
     });
     if (on_loop_->authorizer == nullptr || is_anonymous_) return send(request);
