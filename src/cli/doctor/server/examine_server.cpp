@@ -152,9 +152,7 @@ class ServerDoctor {
 
   /// Sends the first requests. False: there is no reply, or not without an authorization.
   bool may_go_on(Examination& examination) {
-    Ask ask = examination.modern("server/discover");
-    ask.is_anonymous = true;
-    Result<Reply> open = examination.ask(ask);
+    Result<Reply> open = first_reply(examination, true);
     if (!open) {
       out_.checks.push_back(
           to_check("reply", "RFC 9110, section 3.3", Verdict::unanswered(open.error())));
@@ -171,7 +169,7 @@ class ServerDoctor {
       return false;
     }
     run(authorization_checks(), examination);
-    const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
+    const Result<Reply> authorized = first_reply(examination, false);
     if (examination.gone()) {
       leave_out("login", kAuthorizationClause, examination);
       return false;

@@ -126,7 +126,7 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
                         self->reply_.is_whole = true;
                         self->finish(std::move(self->reply_));
                       },
-                  .on_failure = [self](const Error& why) { self->on_failure(why); }});
+                  .on_failure = [self](const Error& why) { self->break_off(why); }});
   }
   void on_head(const HttpReplyHead& head) {
     reply_.status = head.status;
@@ -151,10 +151,19 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     }
     if (is_enough) finish(std::move(reply_));
   }
-  void on_failure(const Error& why) {
-    // A stream may break off at any time, because it can be resumed. Any other reply is none then.
-    if (!reply_.events.empty()) return finish(std::move(reply_));
-    finish(std::unexpected(why));
+  void on_time_over() {
+    const std::string within = " within " + in_seconds(patience_);
+    if (reply_.status == 0) return break_off(Error(kGatewayTimeout, "no reply" + within));
+    // The head of a stream is enough, and a body that need not end if it has the answer.
+    if (until_ != Until::answer || reply_.answer()) return finish(std::move(reply_));
+    break_off(Error(kGatewayTimeout, "no answer" + within + ", only HTTP " +
+                                         std::to_string(reply_.status) + " and " +
+                                         std::to_string(reply_.body.size()) + " bytes"));
+  }
+  void break_off(Error why) {
+    if (reply_.status == 0) return finish(std::unexpected(std::move(why)));
+    reply_.cut_off = std::move(why);
+    finish(std::move(reply_));
   }
   void finish(Result<Reply> outcome) {
     if (std::exchange(is_over_, true)) return;
