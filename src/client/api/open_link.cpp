@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/authorization/authorizer.hpp"
+#include "client/authorization/telling_authorizer.hpp"
 #include "client/link/http_fallback_link.hpp"
 #include "client/link/http_link.hpp"
 #include "client/link/line_link.hpp"
@@ -57,43 +58,6 @@ bool is_written_by_links(std::string_view name) {
       "mcp-session-id", "mcp-method",   "mcp-name"};
   return std::ranges::find(kFields, name) != kFields.end();
 }
-
-/// An authorizer whose access tokens are known as secrets.
-class TellingAuthorizer final : public RequestAuthorizer {
- public:
-  TellingAuthorizer(std::shared_ptr<RequestAuthorizer> authorizer,
-                    std::shared_ptr<KnownSecrets> secrets)
-      : authorizer_(std::move(authorizer)), secrets_(std::move(secrets)) {}
-
-  void authorize(std::string_view method, const Url& url, Authorized done) override {
-    authorizer_->authorize(
-        method, url,
-        [secrets = secrets_, done = std::move(done)](Result<RequestAuthorization> made) mutable {
-          if (made) tell(*secrets, made->headers);
-          done(std::move(made));
-        });
-  }
-  bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override {
-    return authorizer_->on_refused(reply, credential, std::move(done));
-  }
-  void on_reply(const HttpReplyHead& reply) override { authorizer_->on_reply(reply); }
-  void on_address(const Endpoint& endpoint) override { authorizer_->on_address(endpoint); }
-
- private:
-  static void tell(KnownSecrets& secrets, const HttpHeaderList& headers) {
-    for (const auto& [name, value] : headers) {
-      // The token, whatever its kind. A proof of possession is of one request.
-      if (!equals_ignoring_case(name, "Authorization")) continue;
-      const std::string token = value.substr(value.rfind(' ') + 1);
-      // A shorter one may be a word.
-      constexpr std::size_t kShortestToken = 8;
-      if (token.size() >= kShortestToken) secrets.add({token});
-    }
-  }
-
-  std::shared_ptr<RequestAuthorizer> authorizer_;
-  std::shared_ptr<KnownSecrets> secrets_;
-};
 
 /// A time as the clients below have it, to whom 0 is no time at all.
 Duration limit_of(Duration given) {
@@ -211,10 +175,9 @@ Result<std::unique_ptr<ServerLink>> open_link(EventLoop& loop, const LinkPlace& 
   std::shared_ptr<RequestAuthorizer> authorizer;
   // Whoever may open a socket of this machine needs no authorization.
   if (place.authorization && !http->dial) {
-    authorizer = std::make_shared<TellingAuthorizer>(
-        make_authorizer(loop, http->url, *place.authorization, tls, proxies,
-                        http_tap(place.on_traffic, secrets)),
-        secrets);
+    authorizer = telling_authorizer(make_authorizer(loop, http->url, *place.authorization, tls,
+                                                    proxies, http_tap(place.on_traffic, secrets)),
+                                    secrets);
   }
   if (http->url.is_websocket()) {
     WebSocketLinkOptions options{.url = std::move(http->url), .headers = *std::move(headers)};

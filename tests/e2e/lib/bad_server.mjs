@@ -228,3 +228,39 @@ export async function start_endless_server(t) {
   });
   return `${origin}/mcp`;
 }
+
+// A server of the legacy era. `on_request` gets each message and the response, and says whether it has
+// dealt with it. `open` has the sessions that have begun and not ended.
+export async function start_legacy_server(t, on_request) {
+  const open = new Set();
+  let count = 0;
+  const origin = await serve(t, (request, response, body) => {
+    const session = request.headers['mcp-session-id'];
+    if (request.method === 'DELETE') return response.writeHead(open.delete(session) ? 204 : 404).end();
+    if (request.method !== 'POST') return response.writeHead(405).end();
+    if (request.headers.origin) return response.writeHead(403).end();
+    let message;
+    try {
+      message = JSON.parse(body);
+    } catch {
+      return response.writeHead(400).end();
+    }
+    const { id, method, params } = message;
+    const headers = { 'content-type': 'application/json' };
+    if (method === 'initialize') {
+      headers['mcp-session-id'] = `session-of-the-doctor-${++count}`;
+      open.add(headers['mcp-session-id']);
+    }
+    if (on_request(message, response, headers)) return;
+    if (id === undefined) return response.writeHead(202).end();
+    if (!open.has(session ?? headers['mcp-session-id'])) return response.writeHead(404).end();
+    if (request.headers['mcp-protocol-version'] === '1900-01-01') return response.writeHead(400).end();
+    const serverInfo = { name: 'legacy', version: '1' };
+    const protocolVersion = /^1900/.test(params?.protocolVersion) ? '2025-11-25' : params?.protocolVersion;
+    const results = { initialize: { protocolVersion, capabilities: {}, serverInfo }, ping: {} };
+    const error = { code: -32601, message: 'no such method' };
+    const outcome = results[method] ? { result: results[method] } : { error };
+    response.writeHead(200, headers).end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }));
+  });
+  return { url: `${origin}/mcp`, open };
+}

@@ -11,12 +11,11 @@ import {
   start_bad_login,
   start_bad_server,
   start_buffering_proxy,
-  start_dying_proxy,
   start_endless_server,
-  start_faulty_proxy,
   start_recording_proxy,
 } from '../lib/bad_server.mjs';
 import { make_certificate } from '../lib/certificate.mjs';
+import { examine } from '../lib/doctor.mjs';
 import { block_at } from '../lib/documentation.mjs';
 import { foreign_command, start_foreign } from '../lib/foreign_server.mjs';
 import {
@@ -28,19 +27,6 @@ import {
   start_proxy,
   start_server,
 } from '../lib/server.mjs';
-
-async function examine(words) {
-  const outcome = await run_program(['doctor', '--json', ...words]);
-  assert.equal(outcome.stderr, '');
-  const { ok, checks } = JSON.parse(outcome.stdout);
-  const bad = checks.filter(({ status }) => status === 'fail');
-  const found = (subject) => {
-    const check = checks.find((each) => each.subject === subject);
-    assert.ok(check, `${subject} in ${JSON.stringify(checks, null, 1)}`);
-    return check;
-  };
-  return { code: outcome.code, ok, checks, bad, found };
-}
 
 test('our own server is as it should be, over each transport', async (t) => {
   const server = await start_everything(t);
@@ -188,57 +174,6 @@ test('a proxy that holds streams back is found', async (t) => {
   }
 });
 
-// Of a server that has gone, only that is a finding, however far the examination has come.
-const kHasGone = /^it has gone meanwhile: ./;
-function assert_only_gone({ code, bad, checks, found }, at, real = [], how = kHasGone) {
-  const shown = `${at}: ${JSON.stringify(checks, null, 1)}`;
-  assert.equal(code, 4, shown);
-  const gone = found('server');
-  assert.equal(checks.at(-1), gone, shown);
-  assert.match(gone.finding, how);
-  assert.equal(gone.clause, undefined, 'no rule is broken');
-  assert.match(gone.fix, /^Check that it still runs/);
-  for (const check of bad) {
-    assert.ok(check === gone || real.includes(`${check.subject}: ${check.finding}`), shown);
-  }
-  assert.ok(
-    checks.some(({ finding }) => finding === 'not examined: the server has gone'),
-    shown,
-  );
-}
-
-test('a server that goes away at any request has broken no rule', async (t) => {
-  const { mcp_url } = await start_everything(t);
-  for (const target of [mcp_url, await start_bad_login(t)]) {
-    const { url, asked } = await start_recording_proxy(t, target);
-    const whole = await examine([url]);
-    const real = whole.bad.map(({ subject, finding }) => `${subject}: ${finding}`);
-    const first = await examine([await start_dying_proxy(t, target, 1)]);
-    assert.equal(first.code, 4);
-    assert.deepEqual(
-      first.bad.map(({ subject }) => subject),
-      ['reply'],
-    );
-    const count = asked.length;
-    assert.ok(count > 3, `${count} requests`);
-    const ends = Array.from({ length: count - 1 }, (_, at) => at + 2);
-    const next = async () => {
-      for (let last = ends.shift(); last !== undefined; last = ends.shift()) {
-        const url = await start_dying_proxy(t, target, last);
-        assert_only_gone(await examine([url]), `${last} at ${target}`, real);
-      }
-    };
-    await Promise.all(Array.from({ length: 4 }, next));
-  }
-});
-
-test('a program that ends while it is examined has broken no rule either', async () => {
-  for (const count of [2, 3, 4]) {
-    const script = `sed -u ${count}q | '${everything}' --stdio`;
-    assert_only_gone(await examine(['--', 'sh', '-c', script]), script);
-  }
-});
-
 // A server that refuses everything, and says what it was sent.
 const kTellingServer = `
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
@@ -258,71 +193,6 @@ test('what a server repeats of its key and its fields is not in the report', asy
     const { checks, found } = await examine(words);
     assert.match(found('tools').finding, /key \*\*\* may not do tools\/list \(\*\*\*\)/);
     assert.doesNotMatch(JSON.stringify(checks), /s3cret|hunter/);
-  }
-});
-
-// The numbers of the requests for lists in an examination of the older transport.
-async function list_requests(t, target) {
-  const { url, asked } = await start_recording_proxy(t, target);
-  assert.equal((await examine([url.replace('/mcp', '/sse')])).code, 0);
-  const numbers = asked.flatMap(({ body }, at) => (/"(tools|prompts)\/list"/.test(body) ? [at + 1] : []));
-  assert.ok(numbers.length > 1, JSON.stringify(asked));
-  return numbers;
-}
-
-test('a server of the older transport that goes away has broken no rule', async (t) => {
-  const { base } = await start_everything(t);
-  for (const last of await list_requests(t, `${base}/sse`)) {
-    const url = await start_dying_proxy(t, `${base}/sse`, last);
-    assert_only_gone(await examine([url]), `${last}`);
-  }
-});
-
-test('what a gateway says in place of a server that has gone is about no rule', async (t) => {
-  const { mcp_url } = await start_everything(t);
-  for (const status of [502, 503, 504]) {
-    for (const last of [2, 9, 20]) {
-      const url = await start_faulty_proxy(t, mcp_url, (number, request, response) => {
-        if (number >= last) response.writeHead(status).end('<h1>Sorry</h1>');
-        return number >= last;
-      });
-      const how = status === 504 ? /^it does not answer any more: HTTP 504/ : /: HTTP 50[23]/;
-      assert_only_gone(await examine([url]), `${status} at ${last}`, [], how);
-    }
-  }
-});
-
-test('a server that does not answer for the rest of the time is found', async (t) => {
-  const { base, mcp_url } = await start_everything(t);
-  const silent = /^it does not answer any more: ./;
-  const [first_list] = await list_requests(t, `${base}/sse`);
-  const examined = [
-    [mcp_url, 3],
-    [mcp_url, 20],
-    [`${base}/sse`, first_list],
-  ].map(async ([target, last]) => {
-    const url = await start_faulty_proxy(t, target, (number) => number >= last);
-    assert_only_gone(await examine([url, '--timeout', '3']), `${last} at ${target}`, [], silent);
-  });
-  await Promise.all(examined);
-});
-
-test('a connection that breaks once, before the reply or within it, is no fault', async (t) => {
-  const { mcp_url } = await start_everything(t);
-  const reset = (request) => request.socket.destroy();
-  const half = (request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '400' });
-    response.write('{"jsonrpc":"2.0",', reset.bind(undefined, request));
-  };
-  for (const break_off of [reset, half]) {
-    for (const at of [1, 4, 10, 22]) {
-      const url = await start_faulty_proxy(t, mcp_url, (number, request, response) => {
-        if (number === at) break_off(request, response);
-        return number === at;
-      });
-      const { code, bad } = await examine([url]);
-      assert.deepEqual([code, bad], [0, []], `${break_off.name} at ${at}`);
-    }
   }
 });
 

@@ -10,8 +10,9 @@ import { test } from 'node:test';
 import { clean_environment, program, run_program, temporary_folder, until } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
 
-// A server at `url` that wants tokens, and keeps what it was asked in `asked`.
-async function start_server(t, { scope } = {}) {
+// A server at `url` that wants tokens, and keeps what it was asked in `asked`. With `repeats`, a tool
+// is named by the token.
+async function start_server(t, { scope, repeats } = {}) {
   const asked = [];
   const tokens = new Set();
   let origin;
@@ -46,7 +47,7 @@ async function start_server(t, { scope } = {}) {
       interval: 1,
     }),
     '/token': () => {
-      tokens.add(`t${tokens.size}`);
+      tokens.add(`token-number-${tokens.size}`);
       return { access_token: [...tokens].at(-1), token_type: 'Bearer', refresh_token: 'r' };
     },
     '/revoke': () => ({}),
@@ -67,7 +68,8 @@ async function start_server(t, { scope } = {}) {
       const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
       return [403, {}, { 'WWW-Authenticate': challenge }];
     }
-    const result = results[method];
+    let result = results[method];
+    if (repeats && method === 'tools/list') result = { tools: [{ name: `look ${given}` }] };
     const error = { code: -32601, message: 'no such method' };
     return [200, { jsonrpc: '2.0', id, ...(result ? { result } : { error }) }];
   };
@@ -159,6 +161,17 @@ test('the doctor examines with a login what it cannot see without one', async (t
   await run_program(['login', url, '--grant', 'device-code'], { env });
   const after = await examine();
   assert.ok(!after.subjects.includes('login') && after.subjects.includes('tools'));
+});
+
+test('the doctor does not show the access token that a server repeats', async (t) => {
+  const { url } = await start_server(t, { repeats: true });
+  const env = { SLUICE_TOKEN_FILE: token_file(t) };
+  await run_program(['login', url, '--grant', 'device-code'], { env });
+  for (const words of [[], ['--json']]) {
+    const { stdout } = await run_program(['doctor', ...words, url], { env });
+    assert.match(stdout, /look \*\*\*/);
+    assert.doesNotMatch(stdout, /token-number/);
+  }
 });
 
 test('what a server wants is quoted for the shell in what the user is told to run', async (t) => {

@@ -15,35 +15,39 @@ namespace {
 constexpr std::string_view kUnknownRevision = "1900-01-01";
 
 void end_session_of(Examination& examination, const LegacyEra& era) {
-  if (era.session.empty()) return;
-  (void)examination.ask(
-      {.method = "DELETE",
-       .headers = {{"Mcp-Session-Id", era.session}, {"MCP-Protocol-Version", era.spoken}}});
+  if (!era.session.empty()) (void)examination.ask(Examination::farewell(era.session, era.spoken));
+}
+
+Result<Reply> ask_discover(Examination& examination, bool is_anonymous) {
+  Ask ask = examination.modern("server/discover");
+  ask.is_anonymous = is_anonymous;
+  Result<Reply> reply = examination.ask(ask);
+  examination.answers_discover |= reply && !is_refusal(*reply);
+  return reply;
 }
 
 void probe_modern(Examination& examination) {
-  Result<Reply> reply = examination.ask(examination.modern("server/discover"));
-  if (!reply) return;
-  const auto answer = reply->answer();
+  examination.discover = ask_discover(examination, false);
+  if (!examination.discover) return;
+  const auto answer = examination.discover->answer();
   const json::object* const result = result_in(answer);
   const json::value* const versions =
       result == nullptr ? nullptr : result->if_contains("supportedVersions");
   examination.is_modern = versions != nullptr && versions->is_array();
   if (result != nullptr) examination.discovered = *result;
-  examination.discover = *std::move(reply);
 }
 
-LegacyEra probe_legacy(Examination& examination, const Revision& revision) {
-  LegacyEra era{.asked = &revision};
-  Result<Reply> reply = examination.ask(examination.initialize(revision.name));
-  if (!reply) return era;
-  const auto answer = reply->answer();
+LegacyEra probe_legacy(Examination& examination, const Revision& revision, bool is_anonymous) {
+  Ask ask = examination.initialize(revision.name);
+  ask.is_anonymous = is_anonymous;
+  LegacyEra era{.asked = &revision, .reply = examination.ask(ask)};
+  if (!era.reply) return era;
+  const auto answer = era.reply->answer();
   if (const json::object* const result = result_in(answer)) {
     era.spoken = text_at(*result, "protocolVersion");
     era.result = *result;
   }
-  era.session = reply->header("Mcp-Session-Id");
-  era.reply = *std::move(reply);
+  era.session = era.reply->header("Mcp-Session-Id");
   return era;
 }
 
@@ -65,7 +69,8 @@ std::optional<Verdict> check_spoken(Examination& examination) {
                          "Offer Streamable HTTP as well");
   }
   const bool redirects = examination.discover && examination.discover->status / 100 == 3;
-  const std::string what = examination.discover ? seen(*examination.discover) : "no reply";
+  const std::string what =
+      examination.discover ? seen(*examination.discover) : examination.discover.error().message;
   if (redirects) {
     return Verdict::fail(
         what + " to " + masked_url(examination.discover->header("Location")),
@@ -73,6 +78,22 @@ std::optional<Verdict> check_spoken(Examination& examination) {
   }
   return Verdict::fail("no MCP server answers here: " + what + " to server/discover",
                        "Check the URL; most servers are at /mcp");
+}
+
+constexpr std::string_view kAnswerUnknown =
+    "Answer unknown methods with an error -32601: clients wait for an answer in vain, or take 5xx "
+    "for an outage, and may not fall back";
+
+Verdict without_reply(const std::string& what, const Error& why) {
+  return Verdict::unanswered(Error(why.code, what + ": " + why.message));
+}
+
+Verdict judge_no_discovery(const Examination& examination) {
+  const Error& why = examination.discover.error();
+  if (examination.answers_discover) {
+    return without_reply("server/discover, which had a reply before", why);
+  }
+  return Verdict::warn("server/discover: " + why.message, std::string(kAnswerUnknown));
 }
 
 std::optional<Verdict> check_modern_era(Examination& examination) {
@@ -87,7 +108,7 @@ std::optional<Verdict> check_modern_era(Examination& examination) {
         "server/discover is answered for 2026-07-28, but names only " + to_json(versions),
         "List each revision that is served in supportedVersions");
   }
-  if (!examination.discover) return {};
+  if (!examination.discover) return judge_no_discovery(examination);
   const int code = error_code_in(examination.discover->answer());
   if (code == kUnsupportedProtocolVersion) {
     return Verdict::note("2026-07-28 is not supported, as the server says itself");
@@ -97,11 +118,12 @@ std::optional<Verdict> check_modern_era(Examination& examination) {
                          "Implement server/discover, which needs no capabilities");
   }
   // Servers of the legacy era know nothing of it.
-  if (examination.discover->status >= 500) {
-    return Verdict::warn(
-        seen(*examination.discover) + " to server/discover, which the server does not know",
-        "Answer unknown methods with an error -32601: clients take 5xx for an outage, and may not "
-        "fall back");
+  const int status = examination.discover->status;
+  const bool is_empty = status / 100 == 2 && !examination.discover->answer();
+  if (status >= 500 || is_empty) {
+    return Verdict::warn(seen(*examination.discover) + (is_empty ? " without an answer" : "") +
+                             " to server/discover, which the server does not know",
+                         std::string(kAnswerUnknown));
   }
   return {};
 }
@@ -128,10 +150,14 @@ std::optional<Verdict> check_discover_result(Examination& examination) {
 
 std::optional<Verdict> check_legacy_eras(Examination& examination) {
   const LegacyEra* const newest = examination.legacy_era();
+  const bool is_server = newest != nullptr || examination.is_modern;
   std::string refused;
   std::string wrong;
   for (const LegacyEra& era : examination.legacy_eras) {
     if (era.is_spoken()) continue;
+    if (!era.reply && is_server) {
+      return without_reply("initialize with " + std::string(era.asked->name), era.reply.error());
+    }
     if (era.spoken.empty()) {
       refused.append(refused.empty() ? "" : ", ").append(era.asked->name);
     } else if (find_revision(era.spoken) == nullptr) {
@@ -250,11 +276,20 @@ std::span<const ServerCheck> era_checks() {
   return kEraChecks;
 }
 
+Result<Reply> first_reply(Examination& examination, bool is_anonymous) {
+  Result<Reply> reply = ask_discover(examination, is_anonymous);
+  if (reply) return reply;
+  // Some servers are silent to methods that they do not know.
+  LegacyEra era = probe_legacy(examination, newest_revision(Era::legacy), is_anonymous);
+  end_session_of(examination, era);
+  return era.reply ? std::move(era.reply) : std::move(reply);
+}
+
 void probe_eras(Examination& examination) {
   probe_modern(examination);
   for (const Revision& revision : revisions()) {
     if (revision.era != Era::legacy) continue;
-    LegacyEra era = probe_legacy(examination, revision);
+    LegacyEra era = probe_legacy(examination, revision, false);
     // The first one that is spoken is the one that the checks use.
     if (examination.legacy_era() != nullptr || !era.is_spoken()) end_session_of(examination, era);
     examination.legacy_eras.push_back(std::move(era));

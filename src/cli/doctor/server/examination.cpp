@@ -17,7 +17,10 @@ namespace {
 bool is_of_gateway(const Reply& reply) {
   const bool has_status = reply.status == kBadGateway || reply.status == kServiceUnavailable ||
                           reply.status == kGatewayTimeout;
-  return has_status && !reply.answer();
+  if (!has_status) return false;
+  const auto answer = reply.answer();
+  // Gateways have members named `error` too.
+  return !answer || text_at(*answer, "jsonrpc") != "2.0";
 }
 
 HttpHeaderList message_headers(std::string_view revision) {
@@ -46,7 +49,7 @@ Result<Reply> Examination::ask(const Ask& ask) {
     reply = exchange(ask);
   }
   if (reply) {
-    has_replied_ |= !is_of_gateway(*reply);
+    has_replied_ = true;
   } else if (reply.error().code == kLimitReached) {
     limit_ = reply.error();
   } else if (has_replied_) {
@@ -57,17 +60,32 @@ Result<Reply> Examination::ask(const Ask& ask) {
 
 Result<Reply> Examination::exchange(const Ask& ask) {
   Result<Reply> reply = requester_->ask(ask);
-  // A server that has said nothing else yet may mean it.
-  if (!reply || !has_replied_ || !is_of_gateway(*reply)) return reply;
+  if (reply && reply->cut_off) {
+    end_session_begun_by(ask, *reply);
+    return std::unexpected(*std::move(reply->cut_off));
+  }
+  if (!reply || !is_of_gateway(*reply)) return reply;
   return fail(reply->status, seen(*reply) + ", without a message of MCP");
 }
 
+void Examination::end_session_begun_by(const Ask& ask, const Reply& reply) {
+  const std::string_view session = reply.header("Mcp-Session-Id");
+  const bool is_within_one = !field_in(ask.headers, "Mcp-Session-Id").empty();
+  if (session.empty() || is_within_one) return;
+  (void)requester_->ask(farewell(session, field_in(ask.headers, kVersionField)));
+}
+
+Ask Examination::something_simple() {
+  if (answers_discover) return modern("server/discover");
+  if (const LegacyEra* const era = legacy_era()) return legacy(*era, "ping");
+  return initialize(newest_revision(Era::legacy).name);
+}
+
 Error Examination::look_again(Error why) {
-  Ask simple = modern("server/discover");
+  Ask simple = something_simple();
   simple.at_least = kLastPatience;
-  // Some servers have no other reply to it.
-  const bool is_its_own = discover && is_of_gateway(*discover);
-  const Result<Reply> again = is_its_own ? requester_->ask(simple) : exchange(simple);
+  const Result<Reply> again = exchange(simple);
+  if (again) end_session_begun_by(simple, *again);
   if (again && why.code == kGatewayTimeout && !requester_->has_time()) {
     // It might have replied later.
     limit_ = Error(kLimitReached, std::string(kTimeIsOver));
@@ -115,6 +133,12 @@ Ask Examination::legacy(const LegacyEra& era, std::string_view method, json::obj
 Ask Examination::notification(const LegacyEra& era, std::string_view method) const {
   return {.headers = headers_of_session(era),
           .body = to_json(json::object{{"jsonrpc", "2.0"}, {"method", method}})};
+}
+
+Ask Examination::farewell(std::string_view session, std::string_view revision) {
+  return {.method = "DELETE",
+          .headers = {{"Mcp-Session-Id", std::string(session)},
+                      {std::string(kVersionField), std::string(revision)}}};
 }
 
 Ask Examination::initialize(std::string_view revision) {

@@ -23,7 +23,7 @@ struct LegacyEra {
   const Revision* asked = nullptr;
   std::string spoken = {};  // the revision of the answer; empty: it was refused
   std::string session = {};
-  std::optional<Reply> reply = {};  // nothing: there was none
+  Result<Reply> reply = fail(kLimitReached, "not asked");  // or why there was none
   json::object result = {};
 
   [[nodiscard]] bool is_spoken() const { return spoken == asked->name; }
@@ -61,7 +61,7 @@ class Examination {
   /// As Requester::ask(), and once more if the connection breaks. A server that has replied before,
   /// and does not now, is asked for something simple. If it does not reply to that either, it has
   /// gone: this request and all that follow are kLimitReached. What a gateway says in its place is
-  /// no reply.
+  /// no reply, nor is one that is cut off: if it has begun a session, that is ended.
   Result<Reply> ask(const Ask& ask);
   Result<OauthReply> fetch(const std::string& url) { return requester_->fetch(url); }
 
@@ -76,6 +76,8 @@ class Examination {
   Ask legacy(const LegacyEra& era, std::string_view method, json::object params = {});
   /// A message without an id there.
   [[nodiscard]] Ask notification(const LegacyEra& era, std::string_view method) const;
+  /// Ends a session.
+  [[nodiscard]] static Ask farewell(std::string_view session, std::string_view revision);
   /// `initialize` with any revision.
   Ask initialize(std::string_view revision);
 
@@ -86,11 +88,12 @@ class Examination {
 
   // What probe_eras() has found out.
 
-  bool is_modern = false;                   // server/discover was answered as 2026-07-28 says
-  std::optional<Reply> discover = {};       // the reply to it; nothing: there was none
-  json::object discovered = {};             // its result
-  std::vector<LegacyEra> legacy_eras = {};  // each revision, newest first
-  std::optional<Reply> stream = {};         // an event stream of the server, for its head
+  bool answers_discover = false;  // server/discover has had a reply that is no refusal
+  bool is_modern = false;         // it was answered as 2026-07-28 says
+  Result<Reply> discover = fail(kLimitReached, "not asked");  // the last one, or why there was none
+  json::object discovered = {};                               // its result
+  std::vector<LegacyEra> legacy_eras = {};                    // each revision, newest first
+  std::optional<Reply> stream = {};  // an event stream of the server, for its head
   /// The reply to GET, of a server that speaks nothing else. Nothing: it was not asked.
   std::optional<Reply> old_stream = {};
 
@@ -98,8 +101,13 @@ class Examination {
 
  private:
   std::string next_id();
-  /// As Requester::ask(), but a gateway's reply is an error with its status.
+  /// As Requester::ask(), but a gateway's reply is an error with its status, and one that is cut
+  /// off is the error that says why.
   Result<Reply> exchange(const Ask& ask);
+  /// Ends the session that `reply` to `ask` has begun, if it has.
+  void end_session_begun_by(const Ask& ask, const Reply& reply);
+  /// What the server replies to, if to anything.
+  Ask something_simple();
   /// After a request that has had no reply because of `why`. The error to give for it.
   Error look_again(Error why);
 
@@ -134,6 +142,9 @@ std::span<const ServerCheck> authorization_checks();
 /// The last of them ends the session of legacy_era().
 std::span<const ServerCheck> session_checks();
 
+/// The reply to server/discover, or to `initialize` if there is none. Error: why there is none to
+/// the former.
+Result<Reply> first_reply(Examination& examination, bool is_anonymous);
 /// Asks which eras the server speaks. Opens a session for each legacy revision, and ends all but
 /// that of legacy_era(). If not all could be asked, there is a limit(), and all sessions are ended.
 void probe_eras(Examination& examination);

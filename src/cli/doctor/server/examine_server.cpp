@@ -107,7 +107,8 @@ class ServerDoctor {
     LinkPlace place;
     place.url = server.url.to_string();
     place.headers = server.headers;
-    mask_in_complaints(std::make_shared<KnownSecrets>(secrets_of(place)));
+    const auto secrets = std::make_shared<KnownSecrets>(secrets_of(place));
+    mask_in_complaints(secrets);
     interrupt_.emplace();
     const bool has_credential = std::ranges::any_of(
         server.headers, [](const auto& field) { return to_lower(field.first) == "authorization"; });
@@ -119,6 +120,7 @@ class ServerDoctor {
                              .deadline = deadline_,
                              .max_requests = ServerExaminationOptions::kMaxRequests,
                              .uses_logins = !has_credential && !server.dial,
+                             .secrets = secrets,
                              .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
     examine_by(examination);
@@ -150,9 +152,7 @@ class ServerDoctor {
 
   /// Sends the first requests. False: there is no reply, or not without an authorization.
   bool may_go_on(Examination& examination) {
-    Ask ask = examination.modern("server/discover");
-    ask.is_anonymous = true;
-    Result<Reply> open = examination.ask(ask);
+    Result<Reply> open = first_reply(examination, true);
     if (!open) {
       out_.checks.push_back(
           to_check("reply", "RFC 9110, section 3.3", Verdict::unanswered(open.error())));
@@ -169,7 +169,7 @@ class ServerDoctor {
       return false;
     }
     run(authorization_checks(), examination);
-    const Result<Reply> authorized = examination.ask(examination.modern("server/discover"));
+    const Result<Reply> authorized = first_reply(examination, false);
     if (examination.gone()) {
       leave_out("login", kAuthorizationClause, examination);
       return false;

@@ -9,6 +9,7 @@
 
 #include "cli/doctor/server/check_table.hpp"
 #include "cli/doctor/server/examination.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 #include "json_schema/json_schema.hpp"
 #include "protocol/mirrored_headers.hpp"
@@ -120,7 +121,8 @@ std::string problems_of(const ListFacts& list,
 }
 
 std::string quoted(std::string_view name) {
-  return "\"" + std::string(name.substr(0, kLongestName)) + "\"";
+  // Of a secret that is cut nobody could tell that it is one.
+  return "\"" + without_secrets(std::string(name)).substr(0, kLongestName) + "\"";
 }
 
 bool is_tool_name(std::string_view name) {
@@ -180,7 +182,11 @@ std::string schema_problem(const json::object& tool, std::string_view member, bo
     return name + ": its type is not \"object\"";
   }
   const Result<JsonSchema> compiled = JsonSchema::compile(*schema);
-  return compiled ? std::string() : name + ": " + compiled.error().message;
+  if (compiled) return {};
+  // The message may have only a part of a secret.
+  const std::string text = to_json(*schema);
+  const bool has_secret = without_secrets(text) != text;
+  return name + ": " + (has_secret ? "it is invalid" : compiled.error().message);
 }
 
 std::optional<Verdict> check_input_schemas(Features& features) {

@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "cli/terminal/terminal.hpp"
+#include "core/text/secrets.hpp"
 
 namespace sluice {
 namespace {
@@ -83,6 +88,32 @@ TEST(DoctorFeatures, WhatAServerSaysCannotLookLikeAnotherLine) {
   ASSERT_NE(names, out.end());
   EXPECT_EQ(names->status, Status::warn);
   EXPECT_EQ(names->finding.find_first_of("\n\x1b"), std::string::npos) << names->finding;
+}
+
+TEST(DoctorFeatures, SecretsAreMaskedBeforeNamesAreCut) {
+  mask_in_complaints(
+      std::make_shared<KnownSecrets>(std::vector<std::string>{"s3cret-of-features"}));
+  Features features{.revision = &newest_revision(Era::legacy),
+                    .about = {{"capabilities", {{"tools", json::object()}}}}};
+  features.request = [](std::string_view, const json::object&) -> Result<json::object> {
+    const std::string name = std::string(120, 'x') + "s3cret-of-features";
+    const std::string type = std::string(30, 'x') + "s3cret-of-features";
+    return json::object{
+        {"tools",
+         {json::object{{"name", name}, {"inputSchema", {{"type", "object"}}}},
+          json::object{
+              {"name", "a"},
+              {"inputSchema",
+               {{"type", "object"}, {"properties", {{"b", json::object{{"type", type}}}}}}}}}}};
+  };
+  Checks out;
+  examine_features(features, out);
+  for (const std::string_view subject : {"tool names", "descriptions", "input schemas"}) {
+    const auto found = std::ranges::find(out, subject, &Check::subject);
+    ASSERT_NE(found, out.end());
+    EXPECT_NE(found->status, Status::ok);
+    EXPECT_EQ(found->finding.find("s3cret"), std::string::npos) << found->finding;
+  }
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 
 #include "cli/doctor/server/check_table.hpp"
 #include "cli/login/authorization_flags.hpp"
+#include "client/authorization/authorizer.hpp"
 #include "client/authorization/guarded_http.hpp"
+#include "client/authorization/telling_authorizer.hpp"
 #include "core/text/text.hpp"
 #include "net/http/sse.hpp"
 #include "net/http/status_codes.hpp"
@@ -59,13 +61,14 @@ struct HttpRequester::OnLoop {
     // Without a usable file of tokens the requests are sent without one.
     auto stored = stored_authorization(options.server);
     if (!stored || stored->token_file.empty()) return;
-    authorizer = make_authorizer(event_loop, options.server, *std::move(stored), options.tls,
-                                 options.proxies);
+    authorizer = telling_authorizer(make_authorizer(event_loop, options.server, *std::move(stored),
+                                                    options.tls, options.proxies),
+                                    options.secrets);
   }
 
   EventLoop* loop;
   GuardedHttp guarded;
-  std::shared_ptr<Authorizer> authorizer = {};  // may be null
+  std::shared_ptr<RequestAuthorizer> authorizer = {};  // may be null
   HttpClient client;
 };
 
@@ -88,12 +91,11 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     begun_at_ = loop.clock().now();
     timer_ = loop.schedule_at(begun_at_ + patience_, [self = shared_from_this()] {
       self->timer_ = 0;
-      if (self->reply_.status != 0) return self->finish(std::move(self->reply_));
-      self->finish(fail(kGatewayTimeout, "no reply within " + in_seconds(self->patience_)));
+      self->on_time_over();
     });
     stopped_.emplace(stop_, [&loop, weak = weak_from_this()] {
       loop.post([weak] {
-        if (const auto self = weak.lock()) self->finish(interrupted());
+        if (const auto self = weak.lock()) self->break_off(interrupted().error());
       });
     });
     if (on_loop_->authorizer == nullptr || is_anonymous_) return send(request);
@@ -124,7 +126,7 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
                         self->reply_.is_whole = true;
                         self->finish(std::move(self->reply_));
                       },
-                  .on_failure = [self](const Error& why) { self->on_failure(why); }});
+                  .on_failure = [self](const Error& why) { self->break_off(why); }});
   }
   void on_head(const HttpReplyHead& head) {
     reply_.status = head.status;
@@ -149,10 +151,19 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
     }
     if (is_enough) finish(std::move(reply_));
   }
-  void on_failure(const Error& why) {
-    // A stream may break off at any time, because it can be resumed. Any other reply is none then.
-    if (!reply_.events.empty()) return finish(std::move(reply_));
-    finish(std::unexpected(why));
+  void on_time_over() {
+    const std::string within = " within " + in_seconds(patience_);
+    if (reply_.status == 0) return break_off(Error(kGatewayTimeout, "no reply" + within));
+    // The head of a stream is enough, and a body that need not end if it has the answer.
+    if (until_ != Until::answer || reply_.answer()) return finish(std::move(reply_));
+    break_off(Error(kGatewayTimeout, "no answer" + within + ", only HTTP " +
+                                         std::to_string(reply_.status) + " and " +
+                                         std::to_string(reply_.body.size()) + " bytes"));
+  }
+  void break_off(Error why) {
+    if (reply_.status == 0) return finish(std::unexpected(std::move(why)));
+    reply_.cut_off = std::move(why);
+    finish(std::move(reply_));
   }
   void finish(Result<Reply> outcome) {
     if (std::exchange(is_over_, true)) return;

@@ -8,6 +8,7 @@
 
 #include "cli/doctor/server/requester.hpp"
 #include "client/api/background_loop.hpp"
+#include "core/text/secrets.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/url.hpp"
 #include "net/io/tls.hpp"
@@ -24,6 +25,7 @@ struct HttpRequesterOptions {
   std::size_t max_requests = 100;
   /// Whether what `sluice login` has stored authorizes the requests.
   bool uses_logins = false;
+  std::shared_ptr<KnownSecrets> secrets = {};  // gets the tokens of it; not null if it is used
   /// Ends the request that is under way, and all that follow but those that end a session.
   std::stop_token stop = {};
 };

@@ -21,10 +21,10 @@ std::optional<json::object> response_in(std::string_view text) {
   return std::move(parsed->get_object());
 }
 
-std::string_view Reply::header(std::string_view name) const {
+std::string_view field_in(const HttpHeaderList& fields, std::string_view name) {
   const auto found = std::ranges::find_if(
-      headers, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
-  return found == headers.end() ? std::string_view() : std::string_view(found->second);
+      fields, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+  return found == fields.end() ? std::string_view() : std::string_view(found->second);
 }
 
 bool Reply::has_type(std::string_view media_type) const {

@@ -16,6 +16,9 @@
 
 namespace sluice {
 
+/// The value of the first field of that name; empty: there is none.
+std::string_view field_in(const HttpHeaderList& fields, std::string_view name);
+
 /// When enough of a reply has come.
 enum class Until : std::uint8_t {
   answer,       // the end of the body, or the JSON-RPC response on an event stream
@@ -49,9 +52,11 @@ struct Reply {
   bool is_whole = false;                    // the body has ended
   Duration head_after = {};                 // since the request was begun
   std::optional<Duration> body_after = {};  // its first byte
+  std::optional<Error> cut_off = {};        // why not enough of it has come; nothing: it has
 
-  /// The value of the first such field; empty: there is none.
-  [[nodiscard]] std::string_view header(std::string_view name) const;
+  [[nodiscard]] std::string_view header(std::string_view name) const {
+    return field_in(headers, name);
+  }
   [[nodiscard]] bool has_type(std::string_view media_type) const;
   [[nodiscard]] bool is_event_stream() const { return has_type("text/event-stream"); }
   /// The JSON-RPC response in it: an object with `result` or `error`.
@@ -74,7 +79,7 @@ class Requester {
  public:
   virtual ~Requester() = default;
   /// Errors: 502 and 504, there is no reply, or not in time; kLimitReached, the examination has no
-  /// time or no requests left.
+  /// time or no requests left. If only the head has come, the reply is `cut_off` by that error.
   virtual Result<Reply> ask(const Ask& ask) = 0;
   /// Gets a document of authorization, guarded as GuardedHttp is. Errors: the same; 400, the place
   /// may not be asked.

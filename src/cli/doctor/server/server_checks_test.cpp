@@ -8,71 +8,18 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/doctor/server/examination.hpp"
+#include "cli/doctor/server/examination_test_support.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
 
 using Status = Check::Status;
+using test::error_reply;
+using test::json_reply;
+using test::result_reply;
+using test::ServerChecksTest;
 using ::testing::HasSubstr;
-
-/// Gives each request the reply that a test says.
-class CannedServer final : public Requester {
- public:
-  std::function<Result<Reply>(const Ask&)> reply = [](const Ask&) { return Reply{.status = 404}; };
-  std::function<Result<OauthReply>(const std::string&)> document = [](const std::string&) {
-    return OauthReply{.status = 404, .body = {}, .dpop_nonce = {}};
-  };
-  bool is_late = false;  // the time of the examination is over
-
-  Result<Reply> ask(const Ask& ask) override { return reply(ask); }
-  Result<OauthReply> fetch(const std::string& url) override { return document(url); }
-  [[nodiscard]] bool has_time() const override { return !is_late; }
-};
-
-Reply json_reply(int status, std::string body) {
-  return {.status = status,
-          .headers = {{"content-type", "application/json"}},
-          .body = std::move(body),
-          .is_whole = true};
-}
-
-Reply error_reply(int status, int code) {
-  return json_reply(status, R"({"jsonrpc":"2.0","id":1,"error":{"code":)" + std::to_string(code) +
-                                R"(,"message":"no","data":{"supported":["2026-07-28"]}}})");
-}
-
-Reply result_reply() {
-  return json_reply(200, R"({"jsonrpc":"2.0","id":"doctor-1","result":{}})");
-}
-
-class ServerChecksTest : public ::testing::Test {
- protected:
-  ServerChecksTest() {
-    examination.is_modern = true;
-    examination.discovered = {{"capabilities", {{"resources", json::object()}}}};
-    examination.discover = result_reply();
-    examination.legacy_eras.push_back({.asked = &newest_revision(Era::legacy),
-                                       .spoken = "2025-11-25",
-                                       .session = "0123456789abcdef"});
-  }
-
-  /// What the check `subject` of a table comes to if each request gets `reply`.
-  Verdict verdict(std::span<const ServerCheck> table, std::string_view subject, Reply reply) {
-    server.reply = [reply = std::move(reply)](const Ask&) { return reply; };
-    return verdict(table, subject);
-  }
-  Verdict verdict(std::span<const ServerCheck> table, std::string_view subject) {
-    const auto check = std::ranges::find(table, subject, &ServerCheck::subject);
-    if (check == table.end()) throw std::logic_error("there is no such check");
-    EXPECT_NE(check->clause, "");
-    return check->examine(examination).value();
-  }
-
-  CannedServer server;
-  Examination examination{server, parse_url("http://127.0.0.1:8080/mcp").value(), true};
-};
 
 TEST(DoctorReply, TheAnswerIsInTheBodyOrInAnEvent) {
   EXPECT_EQ(error_code_in(error_reply(400, -32020).answer()), -32020);
@@ -266,6 +213,7 @@ TEST_F(ServerChecksTest, DiscoveryNamesWhatIsSpoken) {
   EXPECT_EQ(refused(error_reply(400, -32022)), Status::note);
   EXPECT_EQ(refused(error_reply(400, -32020)), Status::fail);
   EXPECT_EQ(refused(Reply{.status = 500}), Status::warn);
+  EXPECT_EQ(refused(Reply{.status = 200, .is_whole = true}), Status::warn) << "there is no answer";
 }
 
 TEST_F(ServerChecksTest, InitializeIsAnsweredInEachRevisionAndWhole) {
@@ -281,12 +229,16 @@ TEST_F(ServerChecksTest, InitializeIsAnsweredInEachRevisionAndWhole) {
   EXPECT_EQ(judged(R"({"capabilities":{}})"), Status::fail);
   EXPECT_EQ(judged(R"({"capabilities":{},"serverInfo":{"name":"a"}})"), Status::fail);
   EXPECT_EQ(judged(R"({"capabilities":{},"serverInfo":{"name":"a","version":"1"}})"), Status::ok);
-  examination.legacy_eras.push_back({.asked = find_revision("2024-11-05")});
+  examination.legacy_eras.push_back(
+      {.asked = find_revision("2024-11-05"), .reply = error_reply(400, -32602)});
   EXPECT_THAT(verdict(table, "initialize").finding, HasSubstr("with 2024-11-05 is refused"));
   examination.legacy_eras.back().spoken = "1900-01-01";
   EXPECT_THAT(verdict(table, "initialize").finding,
               HasSubstr("\"1900-01-01\", which does not exist"));
   EXPECT_EQ(verdict(table, "initialize").status, Status::fail);
+  examination.legacy_eras.back().reply = fail(kGatewayTimeout, "no reply within 5.0 s");
+  EXPECT_EQ(verdict(table, "initialize").finding,
+            "initialize with 2024-11-05: no reply within 5.0 s");
 }
 
 TEST_F(ServerChecksTest, AModernServerTellsOldClientsWhatItSpeaks) {
@@ -300,119 +252,6 @@ TEST_F(ServerChecksTest, AModernServerTellsOldClientsWhatItSpeaks) {
                     .headers = {{"Content-Type", "text/event-stream"}},
                     .events = {{.type = "message", .data = "2026-07-28", .id = ""}}};
   EXPECT_EQ(verdict(era_checks(), "old clients").status, Status::ok);
-}
-
-/// What is examined over HTTP, in its order.
-Checks examine_all(Examination& examination) {
-  Checks out;
-  (void)examination.ask(examination.modern("server/discover"));
-  probe_eras(examination);
-  if (examination.limit()) return out;
-  for (const auto table : {era_checks(), modern_http_checks(), legacy_http_checks(),
-                           streaming_checks(), session_checks()}) {
-    run_checks(table, examination, out);
-  }
-  return out;
-}
-
-TEST_F(ServerChecksTest, WhatAServerThatHasGoneDoesNotAnswerIsNoFault) {
-  int asked = 0;
-  const auto bad_server = [&](const Ask& ask) {
-    ++asked;
-    if (!ask.body.contains("\"initialize\"")) return result_reply();
-    Reply reply =
-        json_reply(200, R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}})");
-    reply.headers.emplace_back("Mcp-Session-Id", "0123456789abcdef");
-    return reply;
-  };
-  const auto findings_of = [](const Checks& checks) {
-    std::vector<std::string> out;
-    for (const Check& each : checks) {
-      if (each.status == Status::fail) out.push_back(each.subject + ": " + each.finding);
-    }
-    return out;
-  };
-  server.reply = bad_server;
-  Examination whole(server, examination.server(), true);
-  const std::vector<std::string> real = findings_of(examine_all(whole));
-  EXPECT_FALSE(whole.gone());
-  EXPECT_GT(real.size(), 5U);
-  const int all = asked;
-  for (int last = 1; last < all; ++last) {
-    const Error broken(kBadGateway, "nobody is there");
-    const Error silent(kGatewayTimeout, "no reply");
-    for (const Result<Reply>& none :
-         {Result<Reply>(std::unexpected(broken)), Result<Reply>(std::unexpected(silent)),
-          Result<Reply>(Reply{.status = 503, .body = "<p>Sorry"})}) {
-      const bool is_silent = !none && none.error().code == kGatewayTimeout;
-      asked = 0;
-      server.reply = [&](const Ask& ask) -> Result<Reply> {
-        if (asked < last) return bad_server(ask);
-        ++asked;
-        return none;
-      };
-      Examination cut(server, examination.server(), true);
-      EXPECT_THAT(findings_of(examine_all(cut)), ::testing::IsSubsetOf(real)) << last;
-      EXPECT_EQ(asked, last + (is_silent ? 2 : 3))
-          << "it is asked again, then for something simple, and then nothing else";
-      ASSERT_TRUE(cut.gone()) << last;
-      EXPECT_EQ(cut.gone()->message,
-                none ? "HTTP 503, without a message of MCP" : none.error().message);
-    }
-  }
-}
-
-TEST_F(ServerChecksTest, AServerThatFailsOneRequestHasNotGone) {
-  server.reply = [](const Ask& ask) -> Result<Reply> {
-    if (ask.body.ends_with(':')) return fail(kBadGateway, "the connection was closed");
-    return result_reply();
-  };
-  (void)examination.ask(examination.modern("server/discover"));
-  const Verdict broken = verdict(legacy_http_checks(), "broken JSON");
-  EXPECT_EQ(broken.status, Status::fail);
-  EXPECT_EQ(broken.finding, "the connection was closed");
-  EXPECT_FALSE(examination.gone());
-}
-
-TEST_F(ServerChecksTest, AConnectionThatBreaksOnceIsNoFault) {
-  int asked = 0;
-  server.reply = [&asked](const Ask&) -> Result<Reply> {
-    if (++asked == 2) return fail(kBadGateway, "the connection was reset");
-    return error_reply(200, -32700);
-  };
-  (void)examination.ask(examination.modern("server/discover"));
-  EXPECT_EQ(verdict(legacy_http_checks(), "broken JSON").status, Status::ok);
-  EXPECT_EQ(asked, 3);
-}
-
-TEST_F(ServerChecksTest, AReplyThatThereWasNoTimeForIsNoFault) {
-  for (const bool is_late : {false, true}) {
-    server.is_late = is_late;
-    server.reply = [](const Ask& ask) -> Result<Reply> {
-      if (ask.body.ends_with(':')) return fail(kGatewayTimeout, "no reply within 0.1 s");
-      return result_reply();
-    };
-    Examination fresh(server, examination.server(), true);
-    (void)fresh.ask(fresh.modern("server/discover"));
-    const Result<Reply> none = fresh.ask({.body = ":"});
-    ASSERT_FALSE(none);
-    EXPECT_EQ(none.error().code, is_late ? kLimitReached : kGatewayTimeout);
-    EXPECT_FALSE(fresh.gone());
-  }
-}
-
-TEST_F(ServerChecksTest, WhoHasNoOtherReplyToDiscoveryIsThere) {
-  server.reply = [](const Ask& ask) -> Result<Reply> {
-    if (ask.body.contains("server/discover")) return Reply{.status = 503};
-    if (ask.body.contains("ping")) return fail(kBadGateway, "the connection was closed");
-    return result_reply();
-  };
-  Examination legacy(server, examination.server(), true);
-  probe_eras(legacy);
-  const Result<Reply> none = legacy.ask({.body = "ping"});
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message, "the connection was closed");
-  EXPECT_FALSE(legacy.gone());
 }
 
 TEST_F(ServerChecksTest, ErasAreProbedAndTheirSessionsEnded) {

@@ -5,6 +5,7 @@
 
 #include "cli/doctor/server/examination.hpp"
 #include "cli/doctor/server/http_rules.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 #include "net/http/http_types.hpp"
 #include "rpc/error_codes.hpp"
@@ -101,8 +102,8 @@ std::optional<Verdict> check_listen(Examination& examination) {
 std::string way_of(const Reply& reply) {
   std::string out;
   for (const std::string_view name : {"Via", "Server"}) {
-    const std::string_view value = reply.header(name);
-    if (!value.empty()) out.append(", ").append(name).append(": ").append(value.substr(0, 80));
+    const std::string value = without_secrets(std::string(reply.header(name)));
+    if (!value.empty()) out.append(", ").append(name).append(": ").append(value, 0, 80);
   }
   return out;
 }
