@@ -90,10 +90,11 @@ class Examination {
 
   bool answers_discover = false;  // server/discover has had a reply that is no refusal
   bool is_modern = false;         // it was answered as 2026-07-28 says
-  Result<Reply> discover = fail(kLimitReached, "not asked");  // the last one, or why there was none
-  json::object discovered = {};                               // its result
-  std::vector<LegacyEra> legacy_eras = {};                    // each revision, newest first
-  std::optional<Reply> stream = {};  // an event stream of the server, for its head
+  /// The last reply to it, or why there was none.
+  Result<Reply> discover = fail(kLimitReached, "not asked");
+  json::object discovered = {};             // its result
+  std::vector<LegacyEra> legacy_eras = {};  // each revision, newest first
+  std::optional<Reply> stream = {};         // an event stream of the server, for its head
   /// The reply to GET, of a server that speaks nothing else. Nothing: it was not asked.
   std::optional<Reply> old_stream = {};
 
