@@ -248,6 +248,51 @@ TEST_P(ProxyOfModernClientsTest, TellsOfWhatMayHaveChangedBeforeTheServerKnewWho
   EXPECT_THAT(client.heard_of("notifications/prompts/list_changed"), IsEmpty());
 }
 
+TEST(ProxyTest, AClientIsToldOfWhatMayHaveChangedSinceItSubscribedAtAModernServer) {
+  FakeServer server("behind", true);
+  std::vector<json::object> listens;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "subscriptions/listen") {
+      listens.push_back(message);
+    } else if (message.contains("id")) {
+      server.answer(link, message, text_result("done"));
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  const auto acknowledge = [&](const json::object& listen) {
+    server.post(*server.links.front(),
+                {{"jsonrpc", "2.0"},
+                 {"method", "notifications/subscriptions/acknowledged"},
+                 {"params",
+                  {{"_meta", {{"io.modelcontextprotocol/subscriptionId", listen.at("id")}}},
+                   {"notifications", listen.at("params").at("notifications")}}}});
+    proxy.run();
+  };
+  acknowledge(listens.back());
+  client.heard.clear();
+  client.request("resources/subscribe", {{"uri", "x:quiet"}});
+  proxy.run();
+  acknowledge(listens.back());
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), IsEmpty());
+  const json::object before = listens.back();
+  client.request("resources/subscribe", {{"uri", "x:changed"}});
+  proxy.run();
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  acknowledge(before);
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), IsEmpty());
+  acknowledge(listens.back());
+  const auto told = client.heard_of("notifications/resources/updated");
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told.front()->at("params").at("uri"), "x:changed");
+  EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), IsEmpty());
+  server.on_message = {};
+}
+
 TEST_P(ProxyErasTest, PassesOnTheLogAtTheLevelThatIsWanted) {
   server.on_message = [this](FakeLink& link, const json::object& message) {
     if (text_at(message, "method") != "tools/call") return server.answer(link, message, {});

@@ -124,7 +124,7 @@ struct ProxyClient::Part final : UpstreamListener {
       (*answer)(fail(kInvalidRequest, "The client that was asked has gone"));
     }
   }
-  void on_listening(bool is_late) override { client->catch_up(*this, is_late); }
+  void on_listening(const ChangeFeed::Unheard& missed) override { client->catch_up(*this, missed); }
   void on_renewed() override { client->lists_changed(); }
 
   ProxyClient* client;
@@ -225,18 +225,12 @@ void ProxyClient::lists_changed() {
   for (const auto kind : kKindsOfLists) tell({.kind = kind});
 }
 
-void ProxyClient::catch_up(const Part& part, bool is_late) {
-  if (is_late) {
+void ProxyClient::catch_up(const Part& part, const ChangeFeed::Unheard& missed) {
+  if (missed.lists) {
     for (const auto kind : kKindsOfLists) tell_sessions({.kind = kind});
-    std::set<std::string> uris;
-    for (const auto& session : sessions()) {
-      for (const std::string& uri : session->subscriptions()) {
-        if (part.own_uri(uri)) uris.insert(uri);
-      }
-    }
-    for (const std::string& uri : uris) {
-      tell_sessions({.kind = Change::Kind::resource, .subject = uri});
-    }
+  }
+  for (const std::string& uri : missed.uris) {
+    tell_sessions({.kind = Change::Kind::resource, .subject = prefixed_uri(part.prefix, uri)});
   }
   for (const auto& [number, each] : std::map(listening_)) {
     const auto listener = each.listener.lock();

@@ -71,9 +71,9 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   void tell(const Change& change);
   void tell_sessions(const Change& change);
   /// Tells those who listen of everything that may have changed since they began, because their
-  /// subscriptions were acknowledged before the server knew of them. `is_late`: also the clients of
+  /// subscriptions were acknowledged before the server knew of them. `missed`: also the clients of
   /// the sessions, which may have changed something by themselves.
-  void catch_up(const Part& part, bool is_late);
+  void catch_up(const Part& part, const ChangeFeed::Unheard& missed);
   void say(const std::shared_ptr<Session>& session, const std::string& state_of,
            std::string message);
   /// Those that live, the oldest first.

@@ -1,5 +1,7 @@
 #include "proxy/upstream/change_feed.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +24,7 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   ++round_;
   told_.clear();
   told_lists_ = false;
+  unheard_ = {};
   tell();
 }
 
@@ -63,6 +66,10 @@ void ChangeFeed::subscribe() {
 }
 
 void ChangeFeed::listen() {
+  const bool is_first = unheard_.empty();
+  unheard_.lists |= lists_ && !told_lists_;
+  std::ranges::set_difference(uris_, told_, std::inserter(unheard_.uris, unheard_.uris.end()));
+  if (is_first && !unheard_.empty()) on_asked_();
   told_lists_ = lists_;
   told_ = uris_;
   const ClientSession::Number before = std::exchange(listening_, 0);
@@ -89,9 +96,18 @@ void ChangeFeed::listen() {
   if (before != 0) session_->cancel(before);
 }
 
+bool ChangeFeed::is_acknowledged_by(const json::object& params) const {
+  const json::object* const meta = object_at(params, "_meta");
+  const json::value* const id =
+      meta == nullptr ? nullptr : meta->if_contains("io.modelcontextprotocol/subscriptionId");
+  return id == nullptr || *id == session_->id_of(listening_);
+}
+
 void ChangeFeed::on_ended(std::uint64_t round, const Result<json::object>& answer) {
   if (round != round_) return;
   listening_ = 0;
+  told_lists_ = false;
+  told_.clear();
   if (!answer && answer.error().code == kMethodNotFound) return;
   timer_ = loop_->schedule_at(loop_->clock().now() + backoff_.next().value_or(Duration()),
                               [weak = weak_from_this()] {

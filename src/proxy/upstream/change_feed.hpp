@@ -22,8 +22,18 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
  public:
   using Uris = std::set<std::string, std::less<>>;
 
-  ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream)
-      : loop_(&loop), upstream_(std::move(upstream)) {}
+  /// What changes may have been missed of.
+  struct Unheard {
+    bool lists = false;
+    Uris uris;
+    [[nodiscard]] bool empty() const { return !lists && uris.empty(); }
+  };
+
+  /// `on_asked` is called when a modern server is asked for more than it tells of, if unheard() was
+  /// empty before.
+  ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream,
+             std::function<void()> on_asked)
+      : loop_(&loop), upstream_(std::move(upstream)), on_asked_(std::move(on_asked)) {}
   ~ChangeFeed();
   ChangeFeed(const ChangeFeed&) = delete;
   ChangeFeed& operator=(const ChangeFeed&) = delete;
@@ -31,6 +41,12 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// `session` is open, and new to the server. Null: there is none.
   void attach(std::shared_ptr<ClientSession> session);
   void want(bool lists, Uris uris);
+  /// Everything that is wanted.
+  [[nodiscard]] Unheard wanted() const { return {.lists = lists_, .uris = uris_}; }
+  /// Whether a modern server acknowledges what it was asked for last.
+  [[nodiscard]] bool is_acknowledged_by(const json::object& params) const;
+  /// What a modern server has been asked for and has not acknowledged. It has, now.
+  Unheard take_unheard() { return std::exchange(unheard_, {}); }
   /// The client itself subscribes to this, at a legacy server.
   void adopt(const std::string& uri) { told_.insert(uri); }
   /// The server has refused that.
@@ -44,11 +60,13 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
 
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
+  const std::function<void()> on_asked_;
   std::shared_ptr<ClientSession> session_;  // or null
   bool lists_ = false;
   Uris uris_;
   bool told_lists_ = false;  // what the server has been asked for
   Uris told_;
+  Unheard unheard_;
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening
   Backoff backoff_{{.first = std::chrono::seconds(1),

@@ -54,7 +54,8 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
                     std::function<void(bool)> told) { tell_level(level, std::move(told)); },
              [this] { send_held(); }),
       is_shared_(is_shared),
-      feed_(std::make_shared<ChangeFeed>(loop, upstream_)) {}
+      feed_(std::make_shared<ChangeFeed>(loop, upstream_,
+                                         [this] { first_number_ = last_number_; })) {}
 
 UpstreamSession::~UpstreamSession() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -189,7 +190,6 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
   first_number_ = last_number_;
-  has_listened_ = false;
   level_.begin_session(has_levels());
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
@@ -197,11 +197,13 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   opened({});
 }
 
-/// A modern server acknowledges again although nothing was missed. A legacy server says that it
+/// A modern server may acknowledge again although nothing was missed. A legacy server says that it
 /// listens only after a gap.
 void UpstreamSession::on_listening() {
-  const bool had_gap = server_.revision->era == Era::legacy || !std::exchange(has_listened_, true);
-  listener_->on_listening(had_gap && last_number_ != first_number_);
+  const bool is_legacy = server_.revision->era == Era::legacy;
+  const ChangeFeed::Unheard missed = is_legacy ? feed_->wanted() : feed_->take_unheard();
+  // The client may have changed something by its requests.
+  listener_->on_listening(last_number_ == first_number_ ? ChangeFeed::Unheard() : missed);
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -404,7 +406,7 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   if (method.starts_with("notifications/tasks")) return;
   if (method == "notifications/subscriptions/acknowledged") {
     // A server may say that before it has said who it is.
-    return is_open() ? on_listening() : void();
+    return is_open() && feed_->is_acknowledged_by(params) ? on_listening() : void();
   }
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);

@@ -59,9 +59,9 @@ class UpstreamListener {
   virtual bool on_question(ServerQuestion& question) = 0;
   /// As of an UpstreamCall.
   virtual void on_withdrawn(std::uint64_t question) = 0;
-  /// From now on the server tells of the changes that it was asked for; what it told before may be
-  /// lost. `is_late`: the client has made requests since the session was opened.
-  virtual void on_listening(bool is_late) = 0;
+  /// From now on the server tells of the changes that it was asked for. `missed`: what may have
+  /// changed before, as the client has made requests since then.
+  virtual void on_listening(const ChangeFeed::Unheard& missed) = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
 };
@@ -208,8 +208,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   // Numbers grow, so the newest goes to the end, and nothing is allocated for it.
   boost::container::flat_map<std::uint64_t, Request> requests_;
   std::uint64_t last_number_ = 0;
-  std::uint64_t first_number_ = 0;       // the last one before the session was opened
-  bool has_listened_ = false;            // the server has told of changes in this session
+  std::uint64_t first_number_ = 0;       // the last one before the server was asked for changes
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
   LevelTeller level_;
   std::vector<std::function<void()>> repeating_;  // what waits for it in a new session
