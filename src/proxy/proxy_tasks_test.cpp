@@ -421,6 +421,52 @@ TEST(ProxyTasks, AQuestionThatNamesATaskWhichNoCallBecomesIsRefused) {
   server.on_message = {};
 }
 
+TEST(ProxyTasks, AQuestionWaitsForTheAnswerThatNamesItsTaskThoughAnotherClientLeaves) {
+  TaskServer server("behind", false);
+  std::optional<json::object> call;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tools/call") return server.play(link, message);
+    call = message;
+    server.post(link, question_of(server));
+  };
+  FakeProxy proxy({server.upstream()}, {.has_one_session = true});
+  AskedClient client(proxy);
+  const auto id = client.call();
+  AskedClient(proxy).client.request("tools/list", {});
+  proxy.run();
+  EXPECT_THAT(server.heard, Each(Not(HasSubstr(R"("id":78)"))));
+  server.answer(*server.links.front(), *call, server.created());
+  proxy.run();
+  client.client.request(
+      "tasks/result",
+      {{"taskId",
+        text_at(client.client.answer_to(id)->at("result").at("task").as_object(), "taskId")}});
+  proxy.run();
+  EXPECT_FALSE(client.asked().empty());
+  server.on_message = {};
+}
+
+TEST(ProxyTasks, AServerThatWaitsForItsQuestionBeforeItNamesTheTaskIsNotWaitedForForEver) {
+  for (const bool has_one_session : {false, true}) {
+    TaskServer server("behind", false);
+    server.on_message = [&](FakeLink& link, const json::object& message) {
+      if (text_at(message, "method") != "tools/call") return server.play(link, message);
+      server.post(link, question_of(server));
+    };
+    FakeProxy proxy({server.upstream()}, {.has_one_session = has_one_session});
+    AskedClient client(proxy);
+    client.call();
+    EXPECT_THAT(client.asked(), SizeIs(0));
+    proxy.advance(2s);
+    EXPECT_EQ(client.asked().empty(), has_one_session) << "it may be another client's";
+    if (has_one_session) {
+      EXPECT_THAT(server.heard,
+                  Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
+    }
+    server.on_message = {};
+  }
+}
+
 TEST(ProxyTasks, AQuestionInReplyToARequestAboutATaskIsTheTasks) {
   TaskServer server("behind", false);
   server.on_message = [&server](FakeLink& link, const json::object& message) {

@@ -176,7 +176,7 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
     }
     void end(const std::shared_ptr<Last>& self) {
       // The connections go with the client, but not within one of its callbacks.
-      loop->post([self] {});
+      loop->post([self, last_use = std::move(http)] {});
       loop->cancel(std::exchange(timer, 0));
       call.drop();
       if (const auto told = std::exchange(done, {})) told();

@@ -33,7 +33,7 @@ bool is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
-/// The longest body of a reply that nobody awaits, in bytes.
+/// So many bytes are kept of a reply that nobody awaits.
 constexpr std::size_t kMaxRefusal = std::size_t{64} << 10U;
 
 /// Whether the status says more than an error of MCP that answers no request.
@@ -161,6 +161,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (link_ == nullptr) return;
     if (has_nothing_to_say()) return end();
     if (!is_under_way_aside()) return;
+    if (status_ == kNotFound && !session_.empty()) return session_over();
     // The server has it, whatever it thinks of it. Others need not wait until the reply has ended.
     if (link_->last_words_.have_begun()) return end();
     memory_.reset();
@@ -180,7 +181,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_events_) {
       const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
       if (!fed && link_ != nullptr) fail(fed.error());
-    } else if (body_.size() + bytes.size() > longest_body()) {
+    } else if (is_aside()) {
+      body_.append(bytes.substr(0, kMaxRefusal - body_.size()));
+    } else if (body_.size() + bytes.size() > link_->options_.max_message) {
       fail({kBusy, "The server's answer is longer than this client takes", {}});
     } else {
       body_.append(bytes);
@@ -210,11 +213,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_get_) return fail(not_resumed());
     // An error with the id of the request is the answer to it, from a session that exists.
     const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
-    if (status_ == kNotFound && !session_.empty() && !is_answered) {
-      session_ == link_->session_id_ ? link_->owner_->on_session_over(id_)
-                                     : link_->owner_->on_old_session_over(id_);
-      return end();
-    }
+    if (status_ == kNotFound && !session_.empty() && !is_answered) return session_over();
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
@@ -240,9 +239,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
-  [[nodiscard]] std::size_t longest_body() const {
-    // Where nobody waits for an answer, it is at most an error.
-    return is_aside() ? kMaxRefusal : link_->options_.max_message;
+  void session_over() {
+    session_ == link_->session_id_ ? link_->owner_->on_session_over(id_)
+                                   : link_->owner_->on_old_session_over(id_);
+    end();
   }
   /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
   [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }

@@ -114,13 +114,13 @@ void ClientSession::end_all_asked() {
 
 void ClientSession::renewed(const Result<void>& outcome) {
   has_no_session_ = !outcome;
+  is_preparing_ = outcome && options_.before_repeating != nullptr;
   if (!outcome) {
     for (const Number number : std::exchange(held_, {})) {
       if (requests_.find(number) != nullptr) end_later(number, std::unexpected(outcome.error()));
     }
     return;
   }
-  is_preparing_ = options_.before_repeating != nullptr;
   if (!is_preparing_) repeat_held();
   activities_.on_renewed();
   if (options_.on_renewed) options_.on_renewed();

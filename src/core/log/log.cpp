@@ -60,6 +60,8 @@ void append_time(std::string& out) {
 
 /// The longest text that is logged of one value: a value from a peer may have any length.
 constexpr std::size_t kLongestText = 1024;
+/// So much of a text is looked at for secrets. The rest is not logged.
+constexpr std::size_t kLongestMasked = std::size_t{32} << 10U;
 /// Where a line is cut off, so that it has at most PIPE_BUF bytes: a pipe that is ready takes that
 /// much at once and in one piece (pipe(7)).
 constexpr std::size_t kLongestLine = PIPE_BUF - 512;
@@ -264,7 +266,8 @@ class MaskedFields {
     masked_.assign(fields.begin(), fields.end());
     for (LogField& each : masked_) {
       const auto* const text = std::get_if<std::string_view>(&each.value);
-      if (text != nullptr) each.value = texts_.emplace_back(mask(std::string(*text)));
+      if (text == nullptr) continue;
+      each.value = texts_.emplace_back(mask(std::string(text->substr(0, kLongestMasked))));
     }
     fields_ = masked_;
   }

@@ -213,15 +213,19 @@ std::vector<std::string> as_in_json(std::vector<std::string> secrets) {
       if (c == '/') slashed.push_back('\\');
       slashed.push_back(c);
     }
-    // System.Text.Json of .NET, encoding/json of Go, Gson of Java, json of Python and PHP.
-    const JsonStyle dotnet{.escaped = "\"&'+<>`", .digits = "0123456789ABCDEF", .is_ascii = true};
-    std::array<std::string, 7> forms = {
+    std::string doubled;
+    for (const char c : secrets[i]) doubled.append(c == '\\' ? 2 : 1, c);
+    // System.Text.Json of .NET, encoding/json of Go, Gson and Jackson of Java, json of Python, PHP.
+    constexpr std::string_view kCapitals = "0123456789ABCDEF";
+    const JsonStyle dotnet{.escaped = "\"&'+<>`", .digits = kCapitals, .is_ascii = true};
+    std::array<std::string, 8> forms = {
         escaped,
         slashed,
-        with_escapes(secrets[i], dotnet),
+        with_escapes(doubled, dotnet),
         with_escapes(escaped, {.escaped = "&<>"}),
         with_escapes(escaped, {.escaped = "&'<=>"}),
         with_escapes(escaped, {.is_ascii = true}),
+        with_escapes(escaped, {.digits = kCapitals, .is_ascii = true}),
         with_escapes(slashed, {.is_ascii = true}),
     };
     for (std::string& form : forms) {

@@ -107,7 +107,9 @@ TEST(SecretsTest, SecretsAreFoundAsLibrariesWriteThemInJson) {
   EXPECT_EQ(masked_text("p\u00e4ss/w\U0001F600rd"), "***");
   EXPECT_EQ(masked_text(R"(p\u00e4ss/w\ud83d\ude00rd)"), "***") << "Python";
   EXPECT_EQ(masked_text(R"(p\u00e4ss\/w\ud83d\ude00rd)"), "***") << "PHP";
-  EXPECT_EQ(masked_text(R"(p\u00E4ss/w\uD83D\uDE00rd)"), "***") << ".NET";
+  EXPECT_EQ(masked_text(R"(p\u00E4ss/w\uD83D\uDE00rd)"), "***") << ".NET and Jackson";
+  EXPECT_EQ(without_secrets(R"(back\\slash\u002Bword)", as_in_json({"back\\slash+word"})), "***");
+  EXPECT_EQ(without_secrets(R"(p\u00E4+)", as_in_json({"p\u00e4+"})), "***") << "Jackson";
 }
 
 TEST(SecretsTest, AWordLosesItsPasswordAlsoWithoutAScheme) {

@@ -15,8 +15,9 @@ namespace sluice {
 class LevelTeller {
  public:
   /// Sends `logging/setLevel`. `told` is called at most once, later: whether the server has taken
-  /// the level.
-  using Tell = std::function<void(LoggingLevel level, std::function<void(bool is_taken)> told)>;
+  /// the level. Returns what drops the request.
+  using Tell = std::function<std::function<void()>(LoggingLevel level,
+                                                   std::function<void(bool is_taken)> told)>;
   /// Counts the levels that were to be told.
   using Round = std::uint64_t;
 
@@ -39,9 +40,6 @@ class LevelTeller {
   /// Of the last level that was to be told. A request that begins now waits until it is answered.
   [[nodiscard]] Round round() const { return round_; }
   [[nodiscard]] bool is_answered(Round round) const { return round <= answered_; }
-  /// Whether requests of a forgotten session can be sent again: no level is to be told before, or
-  /// its request is one of them.
-  [[nodiscard]] bool lets_repeat() const { return is_renewed_ || is_answered(round_); }
 
  private:
   void want_told();
@@ -53,8 +51,8 @@ class LevelTeller {
   std::optional<LoggingLevel> wanted_;
   std::optional<LoggingLevel> told_;  // that the server has taken in this session
   std::optional<LoggingLevel> sent_;  // that it was told last
-  bool is_renewed_ = false;           // the session, since then
-  bool is_told_again_ = false;        // for that reason
+  std::function<void()> drop_;        // that request
+  bool was_dropped_ = false;          // the one before, with its session
   Round round_ = 0;
   Round telling_ = 0;   // 0: none
   Round answered_ = 0;  // the last one that the server has answered

@@ -18,6 +18,8 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
+/// How long a question may wait for the answer that names its task.
+constexpr Duration kTaskPatience = std::chrono::seconds(2);
 
 std::optional<Change> change_of(std::string_view method, const json::object& params) {
   static constexpr std::array<std::pair<std::string_view, Change::Kind>, 3> kListChanges = {
@@ -51,14 +53,16 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
       client_(std::move(client)),
       listener_(&listener),
       level_([this](LoggingLevel level,
-                    std::function<void(bool)> told) { tell_level(level, std::move(told)); },
+                    std::function<void(bool)> told) { return tell_level(level, std::move(told)); },
              [this] { send_held(); }),
       is_shared_(is_shared),
       feed_(std::make_shared<ChangeFeed>(loop, upstream_,
                                          [this] { first_number_ = last_number_; })) {}
 
 UpstreamSession::~UpstreamSession() {
-  if (timer_ != 0) loop_->cancel(timer_);
+  for (const auto timer : {timer_, patience_}) {
+    if (timer != 0) loop_->cancel(timer);
+  }
   feed_->attach(nullptr);
   if (session_ != nullptr) end_session();
 }
@@ -234,16 +238,21 @@ bool UpstreamSession::has_levels() const {
   return server_.revision->era == Era::legacy && has_capability(server_, "logging");
 }
 
-void UpstreamSession::tell_level(LoggingLevel level, std::function<void(bool is_taken)> told) {
-  session_->begin("logging/setLevel", {{"level", to_string(level)}}, {.timeout = kLifeSign},
-                  {.on_answer = [weak = weak_from_this(),
-                                 told = std::move(told)](const Result<json::object>& answer) {
-                    if (const auto self = weak.lock()) told(answer.has_value());
-                  }});
+std::function<void()> UpstreamSession::tell_level(LoggingLevel level,
+                                                  std::function<void(bool is_taken)> told) {
+  const ClientSession::Number number =
+      session_->begin("logging/setLevel", {{"level", to_string(level)}}, {.timeout = kLifeSign},
+                      {.on_answer = [weak = weak_from_this(),
+                                     told = std::move(told)](const Result<json::object>& answer) {
+                        if (const auto self = weak.lock()) told(answer.has_value());
+                      }});
+  return [this, number] {
+    if (session_ != nullptr) session_->cancel(number);
+  };
 }
 
 void UpstreamSession::repeat_later(std::function<void()> go_on) {
-  if (level_.lets_repeat()) return go_on();
+  if (level_.is_answered(level_.round())) return go_on();
   repeating_.push_back(std::move(go_on));
 }
 
@@ -396,7 +405,7 @@ bool UpstreamSession::is_of_nobody(const json::object& params) const {
 }
 
 bool UpstreamSession::may_be_of_new_task(const json::object& params) const {
-  return !related_task(params).empty() && call_of_task(params) == nullptr &&
+  return is_patient_ && !related_task(params).empty() && call_of_task(params) == nullptr &&
          newest_call(&UpstreamCall::may_become_task) != nullptr;
 }
 
@@ -458,7 +467,9 @@ void UpstreamSession::offer(ServerQuestion question) {
 }
 
 void UpstreamSession::ask_or_keep(ServerQuestion question) {
-  const bool is_asked = !may_be_of_new_task(question.params) && listener_->on_question(question);
+  const bool is_early = may_be_of_new_task(question.params);
+  if (is_early) limit_patience();
+  const bool is_asked = !is_early && listener_->on_question(question);
   if (!is_asked) waiting_.push_back(std::move(question));
 }
 
@@ -466,6 +477,16 @@ void UpstreamSession::offer_waiting_later() {
   if (waiting_.empty()) return;
   loop_->post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->offer_waiting();
+  });
+}
+
+void UpstreamSession::limit_patience() {
+  if (patience_ != 0) return;
+  patience_ = loop_->schedule_at(loop_->clock().now() + kTaskPatience, [this] {
+    patience_ = 0;
+    is_patient_ = false;
+    offer_waiting();
+    is_patient_ = true;
   });
 }
 
@@ -477,7 +498,11 @@ void UpstreamSession::offer_waiting() {
 
 void UpstreamSession::refuse_questions() {
   for (ServerQuestion& question : std::exchange(waiting_, {})) {
-    question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
+    if (may_be_of_new_task(question.params)) {
+      waiting_.push_back(std::move(question));
+    } else {
+      question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
+    }
   }
 }
 

@@ -161,7 +161,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void opened(const Result<void>& outcome);
   /// Whether the server has log levels.
   [[nodiscard]] bool has_levels() const;
-  void tell_level(LoggingLevel level, std::function<void(bool is_taken)> told);
+  std::function<void()> tell_level(LoggingLevel level, std::function<void(bool is_taken)> told);
   /// A new session's server hears of the level before what is sent again.
   void repeat_later(std::function<void()> go_on);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
@@ -179,6 +179,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void offer_waiting();
   /// Lets calls ask what waits, in a later turn.
   void offer_waiting_later();
+  /// No question waits for ever for the answer that names its task.
+  void limit_patience();
   /// Asks outside of all calls, or later.
   void ask_or_keep(ServerQuestion question);
   void on_withdrawn(std::uint64_t question);
@@ -210,6 +212,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::uint64_t last_number_ = 0;
   std::uint64_t first_number_ = 0;       // the last one before the server was asked for changes
   std::vector<ServerQuestion> waiting_;  // that could not be asked yet
+  Executor::TimerId patience_ = 0;       // of those that wait for an answer that names their task
+  bool is_patient_ = true;
   LevelTeller level_;
   std::vector<std::function<void()>> repeating_;  // what waits for it in a new session
   std::vector<Held> held_;                        // requests that wait for that
