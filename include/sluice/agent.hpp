@@ -152,8 +152,9 @@ class Agent {
   /// - tasks are taken up again by their id;
   /// - those of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.
-  /// Calls that are still to be made, and those that are made again, pass the guardrails of this
-  /// agent, and wait for approval if it demands that, even if they were approved before.
+  /// Calls that are still to be made, and those that are made again, pass the guardrails of the
+  /// agent that has made them, as it is now, and wait for approval if it demands that, even if they
+  /// were approved before.
   /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken or the input
   /// is empty.
   Run resume(const std::string& id, std::optional<std::string> input = {},

@@ -95,6 +95,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// An agent that has had the run, or has made a call that was kept.
   struct Reached {
     ToolHost* tools;
+    // What calls of this agent must pass.
+    ApprovalRule approval;
+    Guardrails guardrails;
     std::function<std::vector<RunHandoff>()> handoffs;
     std::shared_ptr<const void> keeps;
   };
@@ -193,11 +196,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   [[nodiscard]] const ReactionPolicy& policy_of(std::string_view tool) const;
   void start_waiting();
   void start_call(RunningCall& call);
-  /// What the guardrails make of the arguments of a call.
-  Result<json::object> checked_arguments(const AgentTool& tool, json::object arguments) const;
-  /// The call waits for approval, if it needs that, or for its turn.
+  /// What the guardrails of the agent that makes a call make of its arguments.
+  Result<json::object> checked_arguments(std::string_view agent, const AgentTool& tool,
+                                         json::object arguments) const;
+  /// The call waits for approval, if the agent that has made it demands that, or for its turn.
   void await_approval(RunningCall& call);
-  /// The same for a call that was kept, by the rules of this agent.
+  /// The same for a call that was kept.
   void admit_again(RunningCall& call);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);

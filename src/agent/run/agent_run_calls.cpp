@@ -46,7 +46,7 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   if (tool == tools.end()) {
     return answer_call(asked.id, "The call was not made: there is no tool " + asked.name);
   }
-  auto arguments = checked_arguments(*tool, given);
+  auto arguments = checked_arguments(options_.name, *tool, given);
   if (!arguments) {
     return answer_call(asked.id, "The call was not made: " + arguments.error().message);
   }
@@ -61,15 +61,16 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   await_approval(*call);
 }
 
-Result<json::object> AgentRun::checked_arguments(const AgentTool& tool,
+Result<json::object> AgentRun::checked_arguments(std::string_view agent, const AgentTool& tool,
                                                  json::object arguments) const {
-  if (!options_.guardrails.arguments) return arguments;
-  return options_.guardrails.arguments(tool, std::move(arguments));
+  const auto& check = reached_.find(agent)->second.guardrails.arguments;
+  if (!check) return arguments;
+  return check(tool, std::move(arguments));
 }
 
 void AgentRun::await_approval(RunningCall& call) {
-  const std::string why =
-      options_.approval ? options_.approval(*call.tool, call.arguments) : std::string();
+  const ApprovalRule& rule = reached_.at(call.agent).approval;
+  const std::string why = rule ? rule(*call.tool, call.arguments) : std::string();
   if (why.empty()) {
     order_.push_back(call.asked.id);
     return;

@@ -44,8 +44,9 @@ void AgentRun::adopt(RunAgent agent) {
 }
 
 void AgentRun::remember(RunAgent& agent) {
-  reached_.insert_or_assign(
-      agent.options.name, Reached{agent.tools, std::move(agent.handoffs), std::move(agent.keeps)});
+  reached_.insert_or_assign(agent.options.name,
+                            Reached{agent.tools, agent.options.approval, agent.options.guardrails,
+                                    std::move(agent.handoffs), std::move(agent.keeps)});
 }
 
 bool AgentRun::is_namesake(const RunAgent& agent) const {
