@@ -210,7 +210,9 @@ void AgentRun::on_complete(const Completion& completion) {
   was_cut_ =
       answer->is_cut || (completion.reason == Completion::Reason::length && answer->calls.empty());
   if (answer->is_cancelled() && !answer->is_last) {
-    // What was said stays said. Calls that were not begun are forgotten.
+    // What was said stays said. Calls that were not begun are forgotten, but the engine's sequence
+    // has them.
+    if (!answer->calls.empty()) last_generation_.reset();
     history_.add_answer(shown);
     return later();
   }
