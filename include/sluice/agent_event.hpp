@@ -97,11 +97,12 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::tool_output_started, "sluice:tool.output.started", "call_id, tool, arguments",
      "A tool has been called."},
     {AgentEventType::tool_output_delta, "sluice:tool.output.delta",
-     "call_id, first, last, delta, content, dropped",
+     "call_id, first, last, delta, content, dropped, restart",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "
      "that "
      "is no text. `dropped` chunks before them are missing: nobody took them in time, or they "
-     "did not come."},
+     "did not come. `restart`: the connection broke, and the call was made anew, so what it wrote "
+     "before may come again."},
     {AgentEventType::tool_output_done, "sluice:tool.output.done", "call_id, status, text, result",
      "A call has ended: `completed`, `failed`, `cancelled`, `rejected` or `unknown`."},
     {AgentEventType::tool_progress, "sluice:tool.progress", "call_id, progress, total, message",

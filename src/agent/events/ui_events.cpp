@@ -58,6 +58,7 @@ std::vector<json::object> UiEvents::show(const AgentEvent& event, std::string_vi
     out.push_back(to_object(event, run_id));
   } else if (event.type == AgentEventType::tool_output_delta && !event.text.empty()) {
     Message& message = messages_[event.call_id];
+    if (event.data.contains("restart")) end(message, "incomplete");
     if (!message.is_open) begin(message);
     if (!message.is_cut) {
       std::string_view more = event.text;

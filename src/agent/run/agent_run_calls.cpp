@@ -174,6 +174,10 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
   const TimePoint now = loop_->clock().now();
   const std::uint64_t number = call.chunks++;
   call.heard_at = now;
+  if (chunk.is_restart) {
+    history_.forget_output(call.asked.id);
+    call.begin_anew();
+  }
   if (options_.detaches) {
     std::string shown = chunk.content.empty() ? chunk.text : to_json(chunk.content);
     if (options_.guardrails.chunk) {
@@ -192,6 +196,7 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
                    .last = number,
                    .dropped = chunk.dropped};
   if (!chunk.content.empty()) event.data["content"] = std::move(chunk.content);
+  if (chunk.is_restart) event.data["restart"] = true;
   const bool goes_on = events_->push(std::move(event));
   if (goes_on || call.is_paused || call.running == nullptr) return;
   call.is_paused = true;
