@@ -180,6 +180,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void end_reaction();
   /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
   void replace_reaction_model(const std::string& shown);
+  /// The agent's own model reacts if there is no other, or that has failed.
+  void choose_reaction_model();
   void break_off();
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
@@ -217,6 +219,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::map<std::string, Reached, std::less<>> reached_;  // by their names
   Engine* engine_ = nullptr;
   Engine* reaction_engine_ = nullptr;
+  std::set<const Engine*> failed_engines_;  // that were to react
   ToolHost* tools_ = nullptr;
   AgentOptions options_;
   std::vector<RunHandoff> handoffs_;  // that the model is offered

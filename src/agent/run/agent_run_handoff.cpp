@@ -36,9 +36,10 @@ void AgentRun::adopt(RunAgent agent) {
   }
   remember(agent);
   engine_ = agent.engine;
-  reaction_engine_ = agent.reaction_engine == nullptr ? agent.engine : agent.reaction_engine;
+  reaction_engine_ = agent.reaction_engine;
   tools_ = agent.tools;
   options_ = std::move(agent.options);
+  choose_reaction_model();
   for (const auto& [id, call] : calls_) call->trigger.set_policy(policy_of(call->asked.name));
   history_.set_options(history_options());
 }

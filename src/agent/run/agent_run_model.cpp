@@ -225,8 +225,8 @@ void AgentRun::on_complete(const Completion& completion) {
 
 void AgentRun::replace_reaction_model(const std::string& shown) {
   // Remarks are not worth the run.
-  reaction_engine_ = engine_;
-  options_.reaction_price.reset();
+  failed_engines_.insert(reaction_engine_);
+  choose_reaction_model();
   write_reaction(AgentEventType::reaction_done);
   history_.add_answer(shown);
   if (shown.empty()) {
@@ -235,6 +235,12 @@ void AgentRun::replace_reaction_model(const std::string& shown) {
     reacting_.clear();
   }
   later();
+}
+
+void AgentRun::choose_reaction_model() {
+  const bool has_failed = failed_engines_.contains(reaction_engine_);
+  if (has_failed) options_.reaction_price.reset();
+  if (has_failed || reaction_engine_ == nullptr) reaction_engine_ = engine_;
 }
 
 void AgentRun::write_reaction(AgentEventType type) {
