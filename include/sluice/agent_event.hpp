@@ -158,7 +158,7 @@ json::object to_object(const AgentEvent& event, std::string_view run_id);
 /// The events of a run for a user interface that knows the Responses API alone: those of the model
 /// as they are, and what a tool writes as messages of their own. Such a message ends where a
 /// response of the model begins or ends, so it is within one response, or between two. Its id is
-/// `notif_` and that of the call, for the second and further ones of the call with `_2` and so on
+/// `notif_` and that of the call, for the second and further ones of the call with `:2` and so on
 /// behind it; its `output_index` is from kFirstIndex on, where no response has items of the
 /// model. Other events are left out. The `done` events of a message have the first kMaxText bytes
 /// of its text. Use one for each run.

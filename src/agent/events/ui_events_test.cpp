@@ -63,7 +63,7 @@ TEST(UiEvents, AMessageIsWithinAResponseOrBetweenTwo) {
     seen.emplace_back(text_at(again[1], "item_id"));
     EXPECT_GT(again[0].at("output_index").as_int64(), before[0].at("output_index").as_int64());
   }
-  EXPECT_THAT(seen, ElementsAre("notif_c_2", "notif_c_3"));
+  EXPECT_THAT(seen, ElementsAre("notif_c:2", "notif_c:3"));
   EXPECT_GE(before[0].at("output_index").as_int64(), UiEvents::kFirstIndex);
 }
 
