@@ -5,6 +5,7 @@
 
 #include "agent/run/agent_run.hpp"
 #include "json/members.hpp"
+#include "protocol/log_message.hpp"
 
 namespace sluice {
 
@@ -179,7 +180,7 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
     call.begin_anew();
   }
   if (options_.detaches) {
-    std::string shown = chunk.content.empty() ? chunk.text : to_json(chunk.content);
+    std::string shown = chunk.content.empty() ? chunk.text : text_of_block(chunk.content);
     if (options_.guardrails.chunk) {
       auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
       shown = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
