@@ -102,8 +102,9 @@ class [[nodiscard]] Run {
   std::string inject(std::string text, RunInput::When when = RunInput::When::asap);
   /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
   void cancel_call(std::string_view call_id);
-  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
-  /// there are none, the run is over. Within a callback of a client, soon.
+  /// Breaks the answer off that is being given, takes a hand-off back that waits, and cancels all
+  /// calls. Inputs that wait go on; if there are none, the run is over. Within a callback of a
+  /// client, soon.
   void cancel_turn();
   /// Ends the run. Within a callback of a client, soon.
   void cancel();

@@ -72,8 +72,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   Result<std::string> inject(RunInput input);
   /// Ends a call; the model is told. Error -32602, if none of this id runs.
   Result<void> cancel_call(std::string_view call_id);
-  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
-  /// there are none, or it is the last answer, the run is over.
+  /// Breaks the answer off that is being given, takes a hand-off back that waits, and cancels all
+  /// calls. Inputs that wait go on; if there are none, or it is the last answer, the run is over.
   void cancel_turn();
   /// Ends the run.
   void cancel();
