@@ -183,6 +183,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// The agent's own model reacts if there is no other, or that has failed.
   void choose_reaction_model();
   void break_off();
+  void count(Usage used, const Answer& answer);
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
 
@@ -243,6 +244,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::string end_status_;  // while in grace, and once it is over
   std::string end_reason_;
   TokenSum usage_;
+  Usage last_usage_;  // of the last answer whose usage is known
   std::uint32_t turns_ = 0;
   std::uint32_t reactions_ = 0;
   std::uint32_t responses_ = 0;
