@@ -102,8 +102,9 @@ class [[nodiscard]] Run {
   std::string inject(std::string text, RunInput::When when = RunInput::When::asap);
   /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
   void cancel_call(std::string_view call_id);
-  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
-  /// there are none, the run is over. Within a callback of a client, soon.
+  /// Breaks the answer off that is being given, takes a hand-off back that waits, and cancels all
+  /// calls. Inputs that wait go on; if there are none, the run is over. Within a callback of a
+  /// client, soon.
   void cancel_turn();
   /// Ends the run. Within a callback of a client, soon.
   void cancel();
@@ -152,8 +153,9 @@ class Agent {
   /// - tasks are taken up again by their id;
   /// - those of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.
-  /// Calls that are still to be made, and those that are made again, pass the guardrails of this
-  /// agent, and wait for approval if it demands that, even if they were approved before.
+  /// Calls that are still to be made, and those that are made again, pass the guardrails of the
+  /// agent that has made them, as it is now, and wait for approval if it demands that, even if they
+  /// were approved before.
   /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken or the input
   /// is empty.
   Run resume(const std::string& id, std::optional<std::string> input = {},

@@ -97,11 +97,12 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::tool_output_started, "sluice:tool.output.started", "call_id, tool, arguments",
      "A tool has been called."},
     {AgentEventType::tool_output_delta, "sluice:tool.output.delta",
-     "call_id, first, last, delta, content, dropped",
+     "call_id, first, last, delta, content, dropped, restart",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "
      "that "
      "is no text. `dropped` chunks before them are missing: nobody took them in time, or they "
-     "did not come."},
+     "did not come. `restart`: the connection broke, and the call was made anew, so what it wrote "
+     "before may come again."},
     {AgentEventType::tool_output_done, "sluice:tool.output.done", "call_id, status, text, result",
      "A call has ended: `completed`, `failed`, `cancelled`, `rejected` or `unknown`."},
     {AgentEventType::tool_progress, "sluice:tool.progress", "call_id, progress, total, message",
@@ -157,7 +158,7 @@ json::object to_object(const AgentEvent& event, std::string_view run_id);
 /// The events of a run for a user interface that knows the Responses API alone: those of the model
 /// as they are, and what a tool writes as messages of their own. Such a message ends where a
 /// response of the model begins or ends, so it is within one response, or between two. Its id is
-/// `notif_` and that of the call, for the second and further ones of the call with `_2` and so on
+/// `notif_` and that of the call, for the second and further ones of the call with `:2` and so on
 /// behind it; its `output_index` is from kFirstIndex on, where no response has items of the
 /// model. Other events are left out. The `done` events of a message have the first kMaxText bytes
 /// of its text. Use one for each run.

@@ -167,7 +167,8 @@ struct AgentOptions {
   bool partial_results = false;
 
   /// What the agent's model costs, and the one for reactions; empty: nothing, and as `price`. An
-  /// answer costs what its usage says, so nothing if its server tells none.
+  /// answer costs what its usage says, so nothing if its server tells none. One that is broken off
+  /// before its server tells any costs what the one before has read, and the pieces that came.
   std::optional<TokenPrice> price = {};
   std::optional<TokenPrice> reaction_price = {};
 

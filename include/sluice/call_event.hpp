@@ -22,7 +22,8 @@ struct CallEvent {
   bool is_log = false;  // `params` are those of notifications/message
   /// `params` are those of notifications/tools/partial_result (draft SEP-2998).
   bool is_partial_result = false;
-  /// The connection broke, and the call was sent again: its events begin anew with this one.
+  /// The connection broke, and the call was sent again: its events begin anew with this one, but
+  /// for partial results, which go on.
   bool is_restart = false;
 };
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "agent_test_support.hpp"
+#include "memory_store.hpp"
 #include "scripted_model.hpp"
 #include "sluice/agent.hpp"
 #include "sluice/server.hpp"
@@ -101,6 +102,37 @@ TEST_F(AgentWaitingTest, WhoIsToldMayDestroyTheRun) {
   run->inject("Hello");
   gone.get_future().wait();
   gates.ended.get_future().wait();
+}
+
+/// Waits for a test whenever it is to save.
+struct SlowStore final : MemoryStore {
+  ~SlowStore() override { gone.set_value(); }
+  std::uint64_t save(const std::string& run_id, const std::string& state,
+                     std::uint64_t version) override {
+    open.wait();
+    return MemoryStore::save(run_id, state, version);
+  }
+  std::shared_future<void> open;
+  std::promise<void> gone;
+};
+
+TEST_F(AgentWaitingTest, AnAgentThatEndsThereHoldsNobodyUp) {
+  std::promise<void> opened;
+  auto store = std::make_shared<SlowStore>();
+  store->open = opened.get_future().share();
+  std::future<void> store_gone = store->gone.get_future();
+  const ScriptedModel model({calls("hang")});
+  std::optional<sluice::Run> run(agent(model, {.store = std::move(store)}).run("Go"));
+  wait_for(*run, Type::response_completed);  // the call waits for the store
+  std::promise<void> gone;
+  run->on_next([&] {
+    run.reset();
+    gone.set_value();
+  });
+  run->inject("Hello");
+  EXPECT_EQ(gone.get_future().wait_for(5s), std::future_status::ready);
+  opened.set_value();
+  store_gone.wait();
 }
 
 TEST_F(AgentWaitingTest, NobodyIsToldOnceTheRunIsGone) {

@@ -12,7 +12,7 @@
 namespace sluice {
 
 /// Keeps runs in memory.
-class MemoryStore final : public RunStore {
+class MemoryStore : public RunStore {
  public:
   std::uint64_t save(const std::string& run_id, const std::string& state,
                      std::uint64_t version) override {

@@ -20,12 +20,14 @@ namespace {
 using ::testing::ElementsAre;
 
 /// A server of 2026-07-28 with one tool, `find`, which says the given notifications before its
-/// result. In these, `"TOKEN"` is the token that the call has sent.
+/// result. In these, `"TOKEN"` is the token that the call has sent, and NUMBER its other one, for
+/// progress.
 class PartialServer final : public ServerLink {
  public:
   struct Script {
     std::vector<std::string> notifications;
-    json::object meta = {};  // of the call
+    json::object meta = {};        // of the call
+    std::size_t breaks_after = 0;  // so many of these, once; 0: it does not
   };
   PartialServer(EventLoop& loop, std::shared_ptr<Script> script)
       : loop_(&loop), script_(std::move(script)) {}
@@ -41,15 +43,22 @@ class PartialServer final : public ServerLink {
     if (message.method == "server/discover") {
       answer(message.id, R"({"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}})");
     } else if (message.method == "tools/list") {
-      answer(message.id, R"({"tools":[{"name":"find","inputSchema":{"type":"object"}}]})");
+      answer(message.id, R"({"tools":[{"name":"find","inputSchema":{"type":"object"},)"
+                         R"("annotations":{"readOnlyHint":true}}]})");
     } else if (message.method == "tools/call") {
       script_->meta = parse_json(message.text).value().at("params").at("_meta").as_object();
+      std::size_t said = 0;
       const std::string token = to_json(json::value(text_at(script_->meta, "partialResultToken")));
+      const std::size_t sent = std::exchange(script_->breaks_after, 0);
       for (std::string each : script_->notifications) {
         if (const auto at = each.find("\"TOKEN\""); at != std::string::npos) {
           each.replace(at, 7, token);
         }
+        if (const auto at = each.find("NUMBER"); at != std::string::npos) {
+          each.replace(at, 6, message.id);
+        }
         say(std::move(each));
+        if (++said == sent) return break_off(message.id);
       }
       answer(message.id, R"({"content":[{"type":"text","text":"all of it"}]})");
     }
@@ -59,6 +68,12 @@ class PartialServer final : public ServerLink {
  private:
   void answer(const RequestId& id, std::string_view result) {
     say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + std::string(result) + "}");
+  }
+  Result<void> break_off(RequestId id) {
+    loop_->post([owner = owner_, id = std::move(id)] {
+      if (*owner != nullptr) (*owner)->on_broken_off(id, {502, "broken off", {}});
+    });
+    return {};
   }
   void say(std::string message) {
     loop_->post([owner = owner_, message = std::move(message)] {
@@ -75,6 +90,12 @@ std::string part(std::string_view members) {
   return R"({"jsonrpc":"2.0","method":"notifications/tools/partial_result","params":)"
          R"({"partialResultToken":"TOKEN",)" +
          std::string(members) + "}}";
+}
+
+std::string progress(std::string_view message) {
+  return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":NUMBER,)"
+         R"("progress":1,"message":")" +
+         std::string(message) + "\"}}";
 }
 
 class AgentPartialResultsTest : public ::testing::Test {
@@ -105,7 +126,8 @@ class AgentPartialResultsTest : public ::testing::Test {
     while (const auto event = run.next()) {
       if (event->type != AgentEventType::tool_output_delta) continue;
       out.push_back(std::to_string(event->dropped) + " " +
-                    (event->text.empty() ? to_json(event->data) : event->text));
+                    (event->text.empty() ? to_json(event->data) : event->text) +
+                    (event->data.contains("restart") ? ", anew" : ""));
     }
     EXPECT_EQ(run.result().text, "all of it");
     return out;
@@ -137,6 +159,20 @@ TEST_F(AgentPartialResultsTest, WhatIsMissingIsCountedBeforeTheNextOutput) {
                       part(R"("seq":5,"content":[{"type":"text","text":"again"}])"),
                       part(R"("seq":6,"content":[{"type":"text","text":"seven"}])")}),
               ElementsAre("4 six", "0 seven"));
+}
+
+TEST_F(AgentPartialResultsTest, PartsComeOnceIfTheCallIsSentAgain) {
+  script->breaks_after = 2;
+  EXPECT_THAT(output({part(R"("seq":0,"content":[{"type":"text","text":"one"}])"),
+                      part(R"("seq":1,"content":[{"type":"text","text":"two"}])"),
+                      part(R"("seq":2,"content":[{"type":"text","text":"three"}])")}),
+              ElementsAre("0 one", "0 two", "0 three"));
+}
+
+TEST_F(AgentPartialResultsTest, OtherOutputBeginsAnewIfTheCallIsSentAgain) {
+  script->breaks_after = 2;
+  EXPECT_THAT(output({progress("one"), progress("two"), progress("three")}),
+              ElementsAre("0 one", "0 two", "0 one, anew", "0 two", "0 three"));
 }
 
 TEST_F(AgentPartialResultsTest, NobodyAsksForThemByDefault) {

@@ -1,9 +1,14 @@
 #include "agent/api/run_state.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +26,16 @@ constexpr std::size_t kRunIdLength = 16;
 
 void require(const Result<void>& outcome) {
   if (!outcome) throw Error(outcome.error());
+}
+
+/// Drops `agents` on a thread of its own.
+void drop_elsewhere(std::vector<std::shared_ptr<const void>> agents) {
+  try {
+    std::thread([agents = std::move(agents)] {}).detach();
+  } catch (const std::system_error& error) {
+    log_warning("there is no thread on which an agent could end",
+                {{"error", std::string_view(error.what())}});
+  }
 }
 
 }  // namespace
@@ -87,14 +102,20 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
 RunState::~RunState() {
   EventLoop& loop = agent_->background->loop();
   // Agents may wait for their stores when they end, which must not hold the loop up.
-  std::vector<std::shared_ptr<const void>> agents;
+  std::vector<std::shared_ptr<const void>> agents{agent_};
   const auto end = [this, &agents] {
-    agents = run_->agents();
+    std::ranges::move(run_->agents(), std::back_inserter(agents));
     run_.reset();
     spans_.reset();
     alive_.reset();
   };
-  loop.on_loop_thread() ? end() : on_loop(end);
+  if (loop.on_loop_thread()) {
+    end();
+    agent_.reset();
+    drop_elsewhere(std::move(agents));
+  } else {
+    on_loop(end);
+  }
 }
 
 void RunState::require_other_thread() const {

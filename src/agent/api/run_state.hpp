@@ -78,7 +78,7 @@ class RunState {
 
   class Keeper;
 
-  const std::shared_ptr<AgentState> agent_;
+  std::shared_ptr<AgentState> agent_;
   const std::string id_;
   RunEvents events_;
   std::unique_ptr<Keeper> keeper_;   // null: it is not kept

@@ -37,7 +37,8 @@ std::vector<json::object> UiEvents::show(const AgentEvent& event, std::string_vi
     message.text.clear();
     message.index = next_index_++;
     message.id = "notif_" + event.call_id;
-    if (++message.number > 1) message.id += "_" + std::to_string(message.number);
+    // Ids of calls have no colon.
+    if (++message.number > 1) message.id += ":" + std::to_string(message.number);
     add(AgentEventType::output_item_added, message,
         {{"item", message_item(message.id, "in_progress", {})}});
     add_of_part(AgentEventType::content_part_added, message, {{"part", text_part("")}});
@@ -58,6 +59,7 @@ std::vector<json::object> UiEvents::show(const AgentEvent& event, std::string_vi
     out.push_back(to_object(event, run_id));
   } else if (event.type == AgentEventType::tool_output_delta && !event.text.empty()) {
     Message& message = messages_[event.call_id];
+    if (event.data.contains("restart")) end(message, "incomplete");
     if (!message.is_open) begin(message);
     if (!message.is_cut) {
       std::string_view more = event.text;

@@ -63,8 +63,38 @@ TEST(UiEvents, AMessageIsWithinAResponseOrBetweenTwo) {
     seen.emplace_back(text_at(again[1], "item_id"));
     EXPECT_GT(again[0].at("output_index").as_int64(), before[0].at("output_index").as_int64());
   }
-  EXPECT_THAT(seen, ElementsAre("notif_c_2", "notif_c_3"));
+  EXPECT_THAT(seen, ElementsAre("notif_c:2", "notif_c:3"));
   EXPECT_GE(before[0].at("output_index").as_int64(), UiEvents::kFirstIndex);
+}
+
+TEST(UiEvents, NoTwoMessagesHaveTheSameId) {
+  UiEvents view;
+  std::vector<std::string> ids;
+  const auto add = [&](std::string call) {
+    const auto shown = view.show(
+        {.type = AgentEventType::tool_output_delta, .call_id = std::move(call), .text = "2 "},
+        "run");
+    ids.emplace_back(text_at(shown.back(), "item_id"));
+  };
+  add("a");
+  add("a_2");
+  view.show({.type = AgentEventType::response_created}, "run");
+  add("a");
+  EXPECT_THAT(ids, ElementsAre("notif_a", "notif_a_2", "notif_a:2"));
+}
+
+TEST(UiEvents, WhatACallWritesThatWasMadeAnewIsAnotherMessage) {
+  UiEvents view;
+  AgentEvent piece{.type = AgentEventType::tool_output_delta, .call_id = "c", .text = "2 "};
+  view.show(piece, "run");
+  piece.data["restart"] = true;
+  const auto anew = view.show(piece, "run");
+  ASSERT_THAT(names(anew),
+              ElementsAre("response.output_text.done", "response.content_part.done",
+                          "response.output_item.done", "response.output_item.added",
+                          "response.content_part.added", "response.output_text.delta"));
+  EXPECT_EQ(anew[2].at("item").at("status"), "incomplete");
+  EXPECT_EQ(anew.back().at("item_id"), "notif_c:2");
 }
 
 TEST(UiEvents, TheMessageOfACallThatFailsIsIncomplete) {

@@ -72,6 +72,21 @@ TEST(AgentContinuation, AnAnswerThatWasCutIsNotGoneOnFrom) {
   EXPECT_EQ(bench.model.last().request.continues, nullptr);
 }
 
+TEST(AgentContinuation, ACallThatWasDroppedIsNotGoneOnFrom) {
+  RunBench bench;
+  bench.start();
+  bench.model.say("I look.");
+  bench.loop.run();
+  // The model ends its answer before it hears of the interrupt.
+  ASSERT_TRUE(bench.run->inject({.text = "No, stop", .when = RunInput::When::interrupt}));
+  bench.model.call("stream");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  ASSERT_EQ(bench.model.asked.size(), 2U);
+  EXPECT_TRUE(bench.tools.started.empty());
+  EXPECT_EQ(bench.model.last().request.continues, nullptr);
+}
+
 TEST(AgentContinuation, TheLastAnswerOfABudgetHasOtherTools) {
   AgentOptions options = reacting(When::every_chunk);
   options.budget.turns = 1;

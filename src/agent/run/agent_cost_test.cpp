@@ -117,6 +117,27 @@ TEST(AgentCost, ReactionsHaveThePriceOfTheirModel) {
   EXPECT_EQ(usage_in(bench.take()).at("cost").to_number<double>(), 2 * kEach + kEach / 10);
 }
 
+TEST(AgentCost, AnAnswerThatIsBrokenOffCostsWhatTheOneBeforeHasRead) {
+  AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
+  options.policy.interrupts = true;
+  options.price = for_each(10);
+  options.budget.cost = 2.5 * kEach;
+  RunBench bench(options);
+  bench.start();
+  bench.model.call("stream");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  for (const char* const text : {"one", "two", "three"}) {
+    bench.tools.write(0, text);  // the second and the third break the answer off
+    bench.loop.run();
+  }
+  ASSERT_THAT(bench.model.asked, SizeIs(4));
+  EXPECT_THAT(bench.model.last().request.tools, IsEmpty()) << "the budget is used up";
+  bench.tools.end(0, "all");
+  bench.model.end();
+  EXPECT_EQ(usage_in(bench.take()).at("cost").to_number<double>(), 4 * kEach);
+}
+
 TEST(AgentCost, TheCostIsKeptAndAnInputHasABudgetOfItsOwn) {
   KeptBench first(with_budget(1.5 * kEach));
   first.start();

@@ -1,6 +1,7 @@
 // Kept runs that were handed over: whose tools their calls are of, and with whom they go on.
 
 #include <algorithm>
+#include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -69,6 +70,39 @@ TEST_F(HandoffResumeTest, ACallOfAnAgentThatIsGoneIsNotMadeAtAnother) {
   resume(state, front());
   EXPECT_THAT(bench.tools.started, IsEmpty()) << "the tool of this name is another";
   EXPECT_THAT(bench.shown().back().content, HasSubstr("no such tool any more"));
+}
+
+TEST_F(HandoffResumeTest, ACallIsJudgedByTheRulesOfTheAgentThatHasMadeIt) {
+  const auto limit_to = [](int limit) {
+    return [limit](const AgentTool&, json::object arguments) -> std::expected<json::object, Error> {
+      arguments["n"] = limit;
+      return arguments;
+    };
+  };
+  front_options.approval = [](const AgentTool&, const json::object& arguments) {
+    return "it costs " + to_json(arguments.at("n"));
+  };
+  front_options.guardrails.arguments = limit_to(5);
+  expert_options.guardrails.arguments = limit_to(7);
+  start();
+  bench.model.call("stream", {{"n", 1000}});
+  bench.model.call("to_expert");
+  bench.model.end();
+  bench.loop.run();
+  bench.take();
+  const json::object state = bench.state();
+  EXPECT_EQ(text_at(state, "agent"), "expert");
+  resume(state, front());
+  const auto events = bench.take();
+  const auto asked =
+      std::ranges::find(events, AgentEventType::approval_required, &AgentEvent::type);
+  ASSERT_NE(asked, events.end());
+  EXPECT_EQ(text_at(asked->data, "reason"), "it costs 5");
+  EXPECT_THAT(bench.tools.started, IsEmpty());
+  ASSERT_TRUE(bench.run->approve(asked->call_id));
+  bench.loop.run();
+  ASSERT_THAT(bench.tools.started, SizeIs(1));
+  EXPECT_EQ(bench.tools.started[0]->arguments.at("n"), 5);
 }
 
 TEST_F(HandoffResumeTest, NorIsOneThatHadBegun) {

@@ -196,6 +196,41 @@ TEST_F(HandoffTest, AModelForReactionsThatFailsIsReplaced) {
   }
 }
 
+TEST_F(HandoffTest, AModelForReactionsThatHasFailedStaysReplaced) {
+  FakeModel cheap;
+  front_reacts = &cheap;
+  start();
+  bench.model.call("stream");
+  bench.model.end();
+  bench.loop.run();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  cheap.end(Completion::Reason::error);
+  bench.loop.run();
+  bench.model.call("to_expert");
+  bench.model.end();
+  bench.loop.run();
+  expert_model.call("to_front");
+  expert_model.end();
+  bench.loop.run();
+  ASSERT_THAT(bench.model.asked, SizeIs(3));
+  bench.model.end();
+  bench.tools.write(0, "more");
+  bench.loop.run();
+  EXPECT_THAT(bench.model.asked, SizeIs(4));
+  EXPECT_THAT(cheap.asked, SizeIs(1));
+}
+
+TEST_F(HandoffTest, ACancelledTurnTakesAHandOffBackThatWaits) {
+  running_calls = RunningCalls::wait;
+  start();
+  hand_over_with_call();
+  bench.run->cancel_turn();
+  EXPECT_THAT(bench.names(), Not(Contains("run.handoff")));
+  EXPECT_TRUE(bench.run->is_over());
+  EXPECT_THAT(expert_model.asked, IsEmpty());
+}
+
 TEST_F(HandoffTest, AnInputThatDoesNotWaitEndsTheWait) {
   running_calls = RunningCalls::wait;
   start();

@@ -119,6 +119,7 @@ void AgentRun::cancel_turn() {
   if (phase_ != Phase::running) return;
   cancel_calls("Cancelled");
   break_off();
+  pending_handoff_.reset();
   drops_news_ = true;
   later();
 }

@@ -72,8 +72,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   Result<std::string> inject(RunInput input);
   /// Ends a call; the model is told. Error -32602, if none of this id runs.
   Result<void> cancel_call(std::string_view call_id);
-  /// Breaks the answer off that is being given, and cancels all calls. Inputs that wait go on; if
-  /// there are none, or it is the last answer, the run is over.
+  /// Breaks the answer off that is being given, takes a hand-off back that waits, and cancels all
+  /// calls. Inputs that wait go on; if there are none, or it is the last answer, the run is over.
   void cancel_turn();
   /// Ends the run.
   void cancel();
@@ -95,6 +95,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// An agent that has had the run, or has made a call that was kept.
   struct Reached {
     ToolHost* tools;
+    // What calls of this agent must pass.
+    ApprovalRule approval;
+    Guardrails guardrails;
     std::function<std::vector<RunHandoff>()> handoffs;
     std::shared_ptr<const void> keeps;
   };
@@ -177,7 +180,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void end_reaction();
   /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
   void replace_reaction_model(const std::string& shown);
+  /// The agent's own model reacts if there is no other, or that has failed.
+  void choose_reaction_model();
   void break_off();
+  void count(Usage used, const Answer& answer);
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
 
@@ -193,11 +199,12 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   [[nodiscard]] const ReactionPolicy& policy_of(std::string_view tool) const;
   void start_waiting();
   void start_call(RunningCall& call);
-  /// What the guardrails make of the arguments of a call.
-  Result<json::object> checked_arguments(const AgentTool& tool, json::object arguments) const;
-  /// The call waits for approval, if it needs that, or for its turn.
+  /// What the guardrails of the agent that makes a call make of its arguments.
+  Result<json::object> checked_arguments(std::string_view agent, const AgentTool& tool,
+                                         json::object arguments) const;
+  /// The call waits for approval, if the agent that has made it demands that, or for its turn.
   void await_approval(RunningCall& call);
-  /// The same for a call that was kept, by the rules of this agent.
+  /// The same for a call that was kept.
   void admit_again(RunningCall& call);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);
@@ -213,6 +220,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::map<std::string, Reached, std::less<>> reached_;  // by their names
   Engine* engine_ = nullptr;
   Engine* reaction_engine_ = nullptr;
+  std::set<const Engine*> failed_engines_;  // that were to react
   ToolHost* tools_ = nullptr;
   AgentOptions options_;
   std::vector<RunHandoff> handoffs_;  // that the model is offered
@@ -236,6 +244,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::string end_status_;  // while in grace, and once it is over
   std::string end_reason_;
   TokenSum usage_;
+  Usage last_usage_;  // of the last answer whose usage is known
   std::uint32_t turns_ = 0;
   std::uint32_t reactions_ = 0;
   std::uint32_t responses_ = 0;

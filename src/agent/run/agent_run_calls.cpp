@@ -5,6 +5,7 @@
 
 #include "agent/run/agent_run.hpp"
 #include "json/members.hpp"
+#include "protocol/log_message.hpp"
 
 namespace sluice {
 
@@ -46,7 +47,7 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   if (tool == tools.end()) {
     return answer_call(asked.id, "The call was not made: there is no tool " + asked.name);
   }
-  auto arguments = checked_arguments(*tool, given);
+  auto arguments = checked_arguments(options_.name, *tool, given);
   if (!arguments) {
     return answer_call(asked.id, "The call was not made: " + arguments.error().message);
   }
@@ -61,15 +62,16 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   await_approval(*call);
 }
 
-Result<json::object> AgentRun::checked_arguments(const AgentTool& tool,
+Result<json::object> AgentRun::checked_arguments(std::string_view agent, const AgentTool& tool,
                                                  json::object arguments) const {
-  if (!options_.guardrails.arguments) return arguments;
-  return options_.guardrails.arguments(tool, std::move(arguments));
+  const auto& check = reached_.find(agent)->second.guardrails.arguments;
+  if (!check) return arguments;
+  return check(tool, std::move(arguments));
 }
 
 void AgentRun::await_approval(RunningCall& call) {
-  const std::string why =
-      options_.approval ? options_.approval(*call.tool, call.arguments) : std::string();
+  const ApprovalRule& rule = reached_.at(call.agent).approval;
+  const std::string why = rule ? rule(*call.tool, call.arguments) : std::string();
   if (why.empty()) {
     order_.push_back(call.asked.id);
     return;
@@ -173,8 +175,12 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
   const TimePoint now = loop_->clock().now();
   const std::uint64_t number = call.chunks++;
   call.heard_at = now;
+  if (chunk.is_restart) {
+    history_.forget_output(call.asked.id);
+    call.begin_anew();
+  }
   if (options_.detaches) {
-    std::string shown = chunk.content.empty() ? chunk.text : to_json(chunk.content);
+    std::string shown = chunk.content.empty() ? chunk.text : text_of_block(chunk.content);
     if (options_.guardrails.chunk) {
       auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
       shown = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
@@ -191,6 +197,7 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
                    .last = number,
                    .dropped = chunk.dropped};
   if (!chunk.content.empty()) event.data["content"] = std::move(chunk.content);
+  if (chunk.is_restart) event.data["restart"] = true;
   const bool goes_on = events_->push(std::move(event));
   if (goes_on || call.is_paused || call.running == nullptr) return;
   call.is_paused = true;

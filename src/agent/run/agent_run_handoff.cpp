@@ -36,16 +36,18 @@ void AgentRun::adopt(RunAgent agent) {
   }
   remember(agent);
   engine_ = agent.engine;
-  reaction_engine_ = agent.reaction_engine == nullptr ? agent.engine : agent.reaction_engine;
+  reaction_engine_ = agent.reaction_engine;
   tools_ = agent.tools;
   options_ = std::move(agent.options);
+  choose_reaction_model();
   for (const auto& [id, call] : calls_) call->trigger.set_policy(policy_of(call->asked.name));
   history_.set_options(history_options());
 }
 
 void AgentRun::remember(RunAgent& agent) {
-  reached_.insert_or_assign(
-      agent.options.name, Reached{agent.tools, std::move(agent.handoffs), std::move(agent.keeps)});
+  reached_.insert_or_assign(agent.options.name,
+                            Reached{agent.tools, agent.options.approval, agent.options.guardrails,
+                                    std::move(agent.handoffs), std::move(agent.keeps)});
 }
 
 bool AgentRun::is_namesake(const RunAgent& agent) const {

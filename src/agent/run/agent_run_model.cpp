@@ -159,6 +159,19 @@ bool AgentRun::on_delta(const Delta& delta) {
   return goes_on;
 }
 
+void AgentRun::count(Usage used, const Answer& answer) {
+  if (answer.is_cancelled() && used.prompt_tokens == 0) {
+    // Its server did not come to say so. It has read at least what it had read before.
+    used.prompt_tokens = last_usage_.prompt_tokens;
+    used.cached_tokens = last_usage_.cached_tokens;
+  }
+  if (used.prompt_tokens > 0) last_usage_ = used;
+  usage_.prompt += used.prompt_tokens;
+  usage_.cached += used.cached_tokens;
+  usage_.completion += used.completion_tokens;
+  usage_.cost += cost_of(used, answer.price);
+}
+
 std::string AgentRun::call_id_of(const Delta& delta) {
   if (delta.call != nullptr) {
     const auto known = std::ranges::find(answer_->ids, delta.call.get(),
@@ -184,10 +197,7 @@ void AgentRun::on_complete(const Completion& completion) {
   Completion ended = completion;
   if (answer->is_cut) ended.reason = Completion::Reason::length;
   answer->writer.end(ended);
-  usage_.prompt += completion.usage.prompt_tokens;
-  usage_.cached += completion.usage.cached_tokens;
-  usage_.completion += completion.usage.completion_tokens;
-  usage_.cost += cost_of(completion.usage, answer->price);
+  count(completion.usage, *answer);
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;
@@ -210,7 +220,9 @@ void AgentRun::on_complete(const Completion& completion) {
   was_cut_ =
       answer->is_cut || (completion.reason == Completion::Reason::length && answer->calls.empty());
   if (answer->is_cancelled() && !answer->is_last) {
-    // What was said stays said. Calls that were not begun are forgotten.
+    // What was said stays said. Calls that were not begun are forgotten, but the engine's sequence
+    // has them.
+    if (!answer->calls.empty()) last_generation_.reset();
     history_.add_answer(shown);
     return later();
   }
@@ -223,8 +235,8 @@ void AgentRun::on_complete(const Completion& completion) {
 
 void AgentRun::replace_reaction_model(const std::string& shown) {
   // Remarks are not worth the run.
-  reaction_engine_ = engine_;
-  options_.reaction_price.reset();
+  failed_engines_.insert(reaction_engine_);
+  choose_reaction_model();
   write_reaction(AgentEventType::reaction_done);
   history_.add_answer(shown);
   if (shown.empty()) {
@@ -233,6 +245,12 @@ void AgentRun::replace_reaction_model(const std::string& shown) {
     reacting_.clear();
   }
   later();
+}
+
+void AgentRun::choose_reaction_model() {
+  const bool has_failed = failed_engines_.contains(reaction_engine_);
+  if (has_failed) options_.reaction_price.reset();
+  if (has_failed || reaction_engine_ == nullptr) reaction_engine_ = engine_;
 }
 
 void AgentRun::write_reaction(AgentEventType type) {

@@ -293,8 +293,9 @@ void AgentRun::admit_again(RunningCall& call) {
   }
   // It is not made yet, or is made again.
   const auto parsed = parse_json(call.asked.arguments.empty() ? "{}" : call.asked.arguments);
-  auto arguments = checked_arguments(
-      *call.tool, parsed && parsed->is_object() ? parsed->get_object() : call.arguments);
+  auto arguments =
+      checked_arguments(call.agent, *call.tool,
+                        parsed && parsed->is_object() ? parsed->get_object() : call.arguments);
   if (!arguments) {
     return end_call(call, {.status = ToolEnd::Status::failed,
                            .text = "The call was not made: " + arguments.error().message});

@@ -24,6 +24,7 @@ class HandoffTest : public ::testing::Test {
     options.instructions = "You are the front.";
     options.explains_updates = explains;
     return {.engine = &bench.model,
+            .reaction_engine = front_reacts,
             .tools = &bench.tools,
             .options = std::move(options),
             .handoffs = [this] {
@@ -91,6 +92,7 @@ class HandoffTest : public ::testing::Test {
 
   AgentOptions front_options = reacting(ReactionPolicy::When::every_chunk);
   AgentOptions expert_options = reacting(ReactionPolicy::When::every_chunk);
+  Engine* front_reacts = nullptr;
   std::vector<RunHandoff> others;  // of the front
   bool explains = false;
   RunningCalls running_calls = RunningCalls::transfer;

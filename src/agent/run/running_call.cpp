@@ -1,5 +1,7 @@
 #include "agent/run/running_call.hpp"
 
+#include <string_view>
+
 namespace sluice {
 namespace {
 
@@ -15,7 +17,17 @@ std::size_t keep_end(std::string& text, std::size_t limit) {
   return dropped;
 }
 
+constexpr std::string_view kAnew =
+    "[the call was made anew, and this is its output from then on]\n";
+
 }  // namespace
+
+void RunningCall::begin_anew() {
+  unseen = kAnew;
+  cut = 0;
+  unseen_range.reset();
+  tail = kAnew;
+}
 
 void RunningCall::add_unseen(std::string_view text, std::uint64_t number, std::size_t limit) {
   unseen += text;

@@ -60,6 +60,8 @@ class RunningCall final : public ToolCallSink {
   [[nodiscard]] ToolPlace place() const { return host->place_of(*tool); }
   /// Adds to what the model has not seen; of more than `limit` bytes only the end is kept.
   void add_unseen(std::string_view text, std::uint64_t number, std::size_t limit);
+  /// Takes what was written and not shown for something else than what comes now.
+  void begin_anew();
 
   const ChatToolCall asked;
   ToolHost* const host;

@@ -228,10 +228,9 @@ class ClientTools::Call final : public ToolCall {
       }
       return;
     }
+    is_restart_ = is_restart_ || event.is_restart;
     if (event.is_log) {
-      if (!event.message.empty()) {
-        write({.text = std::move(event.message), .dropped = event.dropped});
-      }
+      if (!event.message.empty()) write_message(std::move(event));
       return;
     }
     const std::string_view status = text_at(event.params, "status");
@@ -242,7 +241,12 @@ class ClientTools::Call final : public ToolCall {
     if (event.message.empty() || event.total) {
       return sink_->on_progress(event.progress, event.total, event.message);
     }
-    write({.text = std::move(event.message), .dropped = event.dropped});
+    write_message(std::move(event));
+  }
+  void write_message(CallEvent event) {
+    write({.text = std::move(event.message),
+           .dropped = event.dropped,
+           .is_restart = std::exchange(is_restart_, false)});
   }
 
   void end() {
@@ -283,6 +287,7 @@ class ClientTools::Call final : public ToolCall {
   bool may_be_task_ = false;  // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // pieces of output, since the last one that was told
+  bool is_restart_ = false;    // the next piece, unless it is a part of the result
   bool is_paused_ = false;
   bool is_waiting_ = false;    // for an event
   bool is_answering_ = false;  // there are no further events

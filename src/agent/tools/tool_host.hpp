@@ -17,6 +17,7 @@ struct ToolChunk {
   std::string text = {};
   json::object content = {};  // a content block of MCP that is no text; then `text` is empty
   std::uint64_t dropped = 0;  // pieces that were lost just before this one
+  bool is_restart = false;    // the call was made anew, so what it wrote before may come again
 };
 
 /// How a call has ended.

@@ -357,6 +357,7 @@ int run_agent(AgentArguments& arguments) {
   if (!arguments.reaction_model.empty()) {
     ServeConfig other = loaded->config;
     other.engine.model = arguments.reaction_model;
+    other.engine.model_option = "--reaction-model";
     if (!have_same_server(other.engine.model, loaded->config.engine.model)) {
       other.engine.model_key = "SLUICE_REACTION_MODEL_KEY";
     }

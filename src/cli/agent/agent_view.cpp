@@ -64,7 +64,8 @@ std::string AgentView::show(const json::object& event) {
     if (event.contains("content")) {
       return note(call_id, shortened(to_json(event.at("content")), kMaxShown));
     }
-    return tool_line(call_id, text_at(event, "delta"));
+    std::string anew = event.contains("restart") ? note(call_id, "made anew") : std::string();
+    return anew + tool_line(call_id, text_at(event, "delta"));
   }
   if (type == "response.output_item.done") {
     const json::object* const item = object_at(event, "item");

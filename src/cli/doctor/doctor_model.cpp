@@ -32,7 +32,7 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
     return;
   }
   if (is_remote_model(path)) {
-    const auto engine = make_remote_engine(path, config.engine.model_api, config.engine.model_key);
+    const auto engine = make_remote_engine(config.engine);
     if (!engine) return add(Status::fail, engine.error().message, "Give another --model");
     const EngineInfo info = (*engine)->info();
     const std::string context =

@@ -51,6 +51,7 @@ struct ServeConfig {
     std::string model;                           // GGUF file, or the URL of an API
     ModelApi model_api = ModelApi::chat;         // of a URL
     std::string model_key = "SLUICE_MODEL_KEY";  // the variable that has the key for a URL
+    std::string model_option = "--model";        // not a setting: what errors call the model
     std::uint32_t slots = 4;                     // sequences that are decoded together
     std::uint32_t context = 0;     // tokens per sequence; 0: what the model was trained for
     std::uint32_t threads = 0;     // for the model; 0: one per core

@@ -139,8 +139,7 @@ Result<EngineHandle> make_engine(const ServeConfig& config) {
     return ready(std::make_unique<SyntheticEngine>());
   }
   if (is_remote_model(config.engine.model)) {
-    Result<std::unique_ptr<Engine>> engine =
-        make_remote_engine(config.engine.model, config.engine.model_api, config.engine.model_key);
+    Result<std::unique_ptr<Engine>> engine = make_remote_engine(config.engine);
     if (!engine) return std::unexpected(std::move(engine.error()));
     return ready(*std::move(engine));
   }

@@ -60,15 +60,15 @@ bool have_same_server(const std::string& model, const std::string& other) {
          one->port == two->port;
 }
 
-Result<std::unique_ptr<Engine>> make_remote_engine(const std::string& model, ModelApi api,
-                                                   const std::string& key_name) {
+Result<std::unique_ptr<Engine>> make_remote_engine(const ServeConfig::Engine& config) {
+  const std::string& model = config.model;
   const auto hash = model.find('#');
   Result<Url> url = parse_url(without_name(model));
-  const std::string shown = "--model " + masked_url(without_name(model)) + ": ";
+  const std::string shown = config.model_option + " " + masked_url(without_name(model)) + ": ";
   if (!url) return fail(kExitUsage, shown + url.error().message);
-  OpenAiOptions options{.base = *std::move(url), .api = api};
+  OpenAiOptions options{.base = *std::move(url), .api = config.model_api};
   if (hash != std::string::npos) options.model = model.substr(hash + 1);
-  ModelKey key = key_for(options.base, key_name);
+  ModelKey key = key_for(options.base, config.model_key);
   const bool has_key = !key.value.empty();
   options.key = std::move(key.value);
   if (!options.key.empty() && !options.base.is_tls() && !is_this_machine(options.base.host)) {

@@ -50,7 +50,8 @@ void ClientCall::State::add(json::object said, Said what, std::uint64_t missing)
   const std::size_t bytes = own_bytes + event.message.size();
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
-  event.is_restart = std::exchange(restarts_, false);
+  // Parts of the result have numbers, and go on.
+  if (what != Said::partial_result) event.is_restart = std::exchange(restarts_, false);
   if (next_) {
     auto done = std::exchange(next_, {});
     is_awaited_ = false;

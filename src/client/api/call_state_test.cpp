@@ -44,6 +44,17 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
   EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
 }
 
+TEST_F(CallStateTest, PartialResultsGoOnWhereOthersBeginAnew) {
+  using Said = ClientCall::State::Said;
+  ClientCall::State state = make(10);
+  state.restart();
+  state.add({{"seq", 1}}, Said::partial_result);
+  state.add(said(1, 1));
+  EXPECT_FALSE(state.next()->is_restart);
+  EXPECT_TRUE(state.next()->is_restart);
+  state.end(json::object());
+}
+
 TEST_F(CallStateTest, APartialResultHasItsTextAndWhatIsMissing) {
   using Said = ClientCall::State::Said;
   ClientCall::State state = make(2);

@@ -180,6 +180,7 @@ void ClientSession::on_input_required(Number number, const json::object& result)
                                                std::to_string(options_.max_rounds) + " rounds"));
   }
   request.inputs = {};
+  request.next_part = 0;
   // They may be in memory that is only freed as a whole, and each round adds to them.
   if (request.rounds == 1) move_to_heap(request.params);
   json::object& next = request.params;
@@ -278,7 +279,7 @@ void ClientSession::on_partial_result(const json::object& params) {
       part->token != std::to_string(request->id)) {
     return ignore("nobody has asked for it");
   }
-  // After the connection broke, what came before may come again.
+  // A round that is sent again brings again what came before the connection broke.
   if (part->seq < request->next_part) return ignore("it was seen");
   const std::uint64_t missing = part->seq - std::exchange(request->next_part, part->seq + 1);
   expect(number, *request);

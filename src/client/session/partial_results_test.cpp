@@ -123,6 +123,27 @@ TEST_F(PartialResultsTest, EachRoundHasItsOwnToken) {
   EXPECT_THAT(said, ElementsAre("part 0", "part 0"));
 }
 
+TEST_F(PartialResultsTest, ARoundThatIsSentAgainGoesOnWithThem) {
+  open_modern();
+  session->begin("tools/list", {}, {}, {});
+  reply(R"("result":{"tools":[{"name":"tool","annotations":{"readOnlyHint":true}}]})");
+  session->begin(
+      "tools/call", {{"name", "tool"}}, {},
+      {.on_partial_result =
+           [this](const json::object& params, std::uint64_t missing) {
+             said.push_back(to_json(params.at("seq")) + ", missing " + std::to_string(missing));
+           },
+       .on_reissued = [] {}});
+  receive_part(R"("3")", R"("seq":0)");
+  receive_part(R"("3")", R"("seq":1)");
+  wire.owner->on_broken_off("3", {502, "The stream ended before the answer came", {}});
+  loop.advance(1s);
+  for (const char* const seq : {"0", "1", "2"}) {
+    receive_part(R"("4")", R"("seq":)" + std::string(seq));
+  }
+  EXPECT_THAT(said, ElementsAre("0, missing 0", "1, missing 0", "2, missing 0"));
+}
+
 TEST_F(PartialResultsTest, TheyPutOffTheIdleTimeout) {
   open_modern();
   call_for_parts({.idle_timeout = 10s});

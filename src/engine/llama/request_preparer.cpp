@@ -246,24 +246,42 @@ Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& r
   return answer;
 }
 
-Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text, bool special,
-                                                           bool begins) const {
+Result<void> RequestPreparer::add_tokens(std::string_view text, bool special, bool begins,
+                                         std::vector<llama_token>& tokens) const {
+  const std::size_t before = tokens.size();
   // No tokenizer produces fewer tokens than this, so a text that cannot fit need not be tokenized.
-  if (text.size() / longest_piece_ >= context_tokens_) {
+  const std::size_t least = before + (text.size() / longest_piece_);
+  if (least >= context_tokens_) {
     std::string at_least = "at least ";
-    append_number(at_least, text.size() / longest_piece_);
+    append_number(at_least, least);
     return too_long(at_least, context_tokens_);
   }
   const auto size = static_cast<std::int32_t>(text.size());
-  std::vector<llama_token> tokens(text.size() + 8);
-  std::int32_t count = llama_tokenize(vocab_, text.data(), size, tokens.data(),
-                                      static_cast<std::int32_t>(tokens.size()), begins, special);
+  const auto fill = [&](std::size_t room) {
+    tokens.resize(before + room);
+    return llama_tokenize(vocab_, text.data(), size, tokens.data() + before,
+                          static_cast<std::int32_t>(room), begins, special);
+  };
+  std::int32_t count = fill(text.size() + 8);
   if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) {
-    tokens.resize(static_cast<std::size_t>(-count));
-    count = llama_tokenize(vocab_, text.data(), size, tokens.data(), -count, begins, special);
+    count = fill(static_cast<std::size_t>(-count));
   }
   if (count < 0) return invalid("the prompt cannot be tokenized");
-  tokens.resize(static_cast<std::size_t>(count));
+  tokens.resize(before + static_cast<std::size_t>(count));
+  return {};
+}
+
+Result<std::vector<llama_token>> RequestPreparer::tokenize(std::string_view text,
+                                                           std::string_view mark, bool special,
+                                                           bool begins) const {
+  std::vector<llama_token> tokens;
+  for (std::size_t end = 0; end != std::string_view::npos; begins = false) {
+    end = mark.empty() ? std::string_view::npos : text.find(mark);
+    if (auto added = add_tokens(text.substr(0, end), special, begins, tokens); !added) {
+      return std::unexpected(std::move(added).error());
+    }
+    if (end != std::string_view::npos) text.remove_prefix(end + mark.size());
+  }
   tokens.shrink_to_fit();  // they may wait for long
   return tokens;
 }
@@ -312,19 +330,15 @@ std::optional<RequestPreparer::Continuation> RequestPreparer::continuation(
   if (at == std::string::npos) return std::nullopt;
   at += mark.size();
   if (!said.tool_calls.empty()) {
-    // The calls stand between the mark and the end of the answer.
+    // The calls stand between the mark and the end of the answer, and have no such text.
     std::size_t nearest = std::string::npos;
     for (const std::string& text : ends_) {
       nearest = std::min(nearest, prompt->text.find(text, at));
-      const bool is_in_call = std::ranges::any_of(said.tool_calls, [&](const ChatToolCall& call) {
-        return call.name.contains(text) || call.arguments.contains(text);
-      });
-      if (is_in_call) return std::nullopt;
     }
     if (nearest == std::string::npos) return std::nullopt;
     at = nearest;
   }
-  auto tokens = tokenize(prompt->text.substr(at), true, false);
+  auto tokens = tokenize(std::string_view(prompt->text).substr(at), prompt->mark, true, false);
   if (!tokens || tokens->empty()) return std::nullopt;
   // Only such a token is the same whatever stands before it.
   const llama_token next = tokens->front();
@@ -345,6 +359,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   prepared.max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));
 
   std::string text = request.prompt;
+  std::string mark;
   const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
   std::optional<ChatPrompt> prompt;
   if (continued > 0) {
@@ -360,6 +375,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
       if (!rendered) return std::unexpected(std::move(rendered).error());
       prompt = std::move(*rendered);
       text = std::move(prompt->text);
+      mark = std::move(prompt->mark);
     }
     prepared.reader = std::move(prompt->reader);
     for (const std::string& name : prompt->visible_tokens) {
@@ -381,7 +397,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   }
 
   if (prepared.continues) return prepared;
-  auto tokens = tokenize(text, chat, true);
+  auto tokens = tokenize(text, mark, chat, true);
   if (!tokens) return std::unexpected(std::move(tokens).error());
   if (tokens->empty()) return invalid("the prompt has no tokens; give a prompt that is not empty");
   if (tokens->size() >= context_tokens_) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -71,9 +72,14 @@ class RequestPreparer {
                                                          MemberBudget budget,
                                                          std::size_t continued) const;
   [[nodiscard]] Result<Grammar> grammar_of(const GenerationRequest& request) const;
-  /// `begins`: whether it is the beginning of a sequence.
-  [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text, bool special,
+  /// `mark`: the text on each side of it is tokenized by itself; empty: there is none. `begins`:
+  /// whether it is the beginning of a sequence.
+  [[nodiscard]] Result<std::vector<llama_token>> tokenize(std::string_view text,
+                                                          std::string_view mark, bool special,
                                                           bool begins) const;
+  /// The same for a text without a mark, whose tokens are added to `tokens`.
+  Result<void> add_tokens(std::string_view text, bool special, bool begins,
+                          std::vector<llama_token>& tokens) const;
   [[nodiscard]] Result<AnswerGrammar> answer_grammar(const GenerationRequest& request,
                                                      const ChatPrompt* prompt,
                                                      const std::set<llama_token>& visible) const;

@@ -419,7 +419,9 @@ void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
     for (Delta& delta : deltas_) run->delivery.deliver(std::move(delta));
     deltas_.clear();
   }
-  if (keeps_sequence && reason != Reason::error) {
+  // Calls that wait may still be dropped, and then nobody answers them.
+  const bool may_lose_calls = reason == Reason::tool_calls && run->delivery.is_behind();
+  if (keeps_sequence && reason != Reason::error && !may_lose_calls) {
     run->sequence = std::make_shared<const std::vector<llama_token>>(std::move(run->tokens));
   }
   complete(run, reason, std::move(error));

@@ -46,6 +46,8 @@ class AnswerDecoder {
   [[nodiscard]] AnswerRepairs repairs() const;
   /// The id of the answer that another request can go on from; empty if there is none.
   [[nodiscard]] virtual std::string_view response_id() const { return {}; }
+  /// What the server has told so far of what the answer uses.
+  [[nodiscard]] const Usage& told_usage() const { return usage_; }
   /// Whether the stream has said anything of an answer.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 

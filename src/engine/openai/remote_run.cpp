@@ -77,6 +77,9 @@ void RemoteRun::cancel() {
   waiting_.clear();
   Completion completion;
   completion.reason = Completion::Reason::cancelled;
+  completion.usage = answer_->told_usage();
+  // Most servers tell it at the end alone, and send each token by itself.
+  completion.usage.completion_tokens = std::max(completion.usage.completion_tokens, deltas_.load());
   complete(std::move(completion));
 }
 

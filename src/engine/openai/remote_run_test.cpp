@@ -143,6 +143,7 @@ TEST_F(RemoteRunTest, IsCancelledAtTheServerToo) {
   run->cancel();
   finish();
   EXPECT_EQ(sink->end->reason, Completion::Reason::cancelled);
+  EXPECT_EQ(sink->end->usage.completion_tokens, 1U) << "those that came";
   EXPECT_TRUE(run_until(loop, [&peer] { return peer.gone; }));
   run->cancel();
 }

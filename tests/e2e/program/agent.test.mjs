@@ -443,6 +443,9 @@ test('the key of the model is not for the server of the one that reacts', async 
   await refused(await start('its own'), { SLUICE_REACTION_MODEL_KEY: 'two' });
   assert.ok(keys.length >= 2);
   for (const [name, key] of keys) assert.equal(key, name === 'other' ? undefined : 'Bearer two');
+  const nowhere = await refused('http://[', {});
+  assert.equal(nowhere.code, 2);
+  assert.match(nowhere.stderr, /--reaction-model http:\/\/\[: /);
 });
 
 test('options that mean nothing together are refused', async () => {

@@ -60,7 +60,6 @@ OpenRequest OpenRequests::take(Number number) {
 
 void OpenRequests::begin_round(Number number, OpenRequest& request) {
   request.id = ++last_id_;
-  request.next_part = 0;
   by_id_[request.id] = number;
 }
 

@@ -38,10 +38,10 @@ struct OpenRequest {
   json::object inputs{};       // the answers of this round
   std::map<std::string, std::uint64_t> open_inputs{};  // by their keys: its unanswered questions
   std::uint64_t session = 0;                           // that this round belongs to
-  std::uint64_t next_part = 0;                         // of the result, in this round: its number
-  std::uint64_t faults = 0;                            // of the server, before this request
-  Backoff reissues{kReissues};                         // after its stream broke off
-  Executor::TimerId wait_timer = 0;                    // for the server, or for the next attempt
+  std::uint64_t next_part = 0;       // of the result: its number, also if this round is sent again
+  std::uint64_t faults = 0;          // of the server, before this request
+  Backoff reissues{kReissues};       // after its stream broke off
+  Executor::TimerId wait_timer = 0;  // for the server, or for the next attempt
   Executor::TimerId timer = 0;
 };
 

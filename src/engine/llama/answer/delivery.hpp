@@ -41,6 +41,8 @@ class Delivery {
     return true;
   }
   [[nodiscard]] bool paused() const { return paused_; }
+  /// Whether deltas wait here, which complete() may drop.
+  [[nodiscard]] bool is_behind() const { return !waiting_.empty(); }
   /// Whether the sink has received its last call.
   [[nodiscard]] bool done() const { return sink_ == nullptr; }
 

@@ -46,7 +46,9 @@ TEST(Delivery, HoldsBackWhileTheSinkIsFullAlsoTheEnd) {
   sink->room = false;
   delivery.deliver(delta("a"));
   EXPECT_TRUE(delivery.paused());
+  EXPECT_FALSE(delivery.is_behind());
   delivery.deliver(delta("b"));
+  EXPECT_TRUE(delivery.is_behind());
   delivery.complete({}, false);
   EXPECT_EQ(sink->text, "a");
   EXPECT_FALSE(sink->completion);

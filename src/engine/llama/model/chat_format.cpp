@@ -8,6 +8,7 @@
 
 #include <common/chat-auto-parser.h>
 
+#include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxTools = 128;
 constexpr std::size_t kLargeTemplate = 4096;  // bytes
+constexpr std::size_t kMarkLength = 16;
 
 /// Whether `name` can be part of a prompt and a grammar, and come back in a call: llama.cpp trims
 /// the names of calls.
@@ -161,7 +163,7 @@ common_chat_msg chat_message(std::string role, std::string content) {
 
 }  // namespace
 
-ChatFormat::ChatFormat(const llama_model* model) {
+ChatFormat::ChatFormat(const llama_model* model) : controls_(llama_model_get_vocab(model)) {
   try {
     templates_ = common_chat_templates_init(model, "");
     explicit_ = common_chat_templates_was_explicit(templates_.get());
@@ -209,19 +211,41 @@ void ChatFormat::learn_marks(const llama_model* model) {
       common_chat_try_specialized_template(parsed, parsed.source(), generation).has_value();
 }
 
+bool ChatFormat::break_up(std::vector<common_chat_tool>& tools, std::string_view mark) const {
+  bool is_broken = false;
+  for (common_chat_tool& tool : tools) {
+    is_broken |= controls_.break_up(tool.name, mark);
+    is_broken |= controls_.break_up(tool.description, mark);
+    is_broken |= controls_.break_up_json(tool.parameters, mark);
+  }
+  return is_broken;
+}
+
 Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBudget budget) const {
   const bool constrained = !request.json_schema.empty() || !request.grammar.empty();
+  // Nobody knows it before, so nobody writes it.
+  const std::string mark = random_id(kMarkLength);
+  bool is_broken = false;
+  const auto broken = [&](std::string text) {
+    is_broken |= controls_.break_up(text, mark);
+    return text;
+  };
   common_chat_templates_inputs inputs;
   for (const ChatMessage& message : request.messages) {
     common_chat_msg& said =
-        inputs.messages.emplace_back(chat_message(message.role, message.content));
+        inputs.messages.emplace_back(chat_message(message.role, broken(message.content)));
     for (const ChatToolCall& call : message.tool_calls) {
-      said.tool_calls.push_back({.name = call.name, .arguments = call.arguments, .id = call.id});
+      std::string arguments = call.arguments;
+      is_broken |= controls_.break_up_json(arguments, mark);
+      said.tool_calls.push_back(
+          {.name = broken(call.name), .arguments = std::move(arguments), .id = broken(call.id)});
     }
-    said.tool_call_id = message.tool_call_id;
-    said.tool_name = message.tool_name;
+    said.tool_call_id = broken(message.tool_call_id);
+    said.tool_name = broken(message.tool_name);
   }
-  if (request.messages.empty()) inputs.messages.push_back(chat_message("user", request.prompt));
+  if (request.messages.empty()) {
+    inputs.messages.push_back(chat_message("user", broken(request.prompt)));
+  }
   if (!request.tools.empty()) {
     auto tools = parse_tools(request.tools, budget);
     if (!tools) return std::unexpected(std::move(tools).error());
@@ -240,6 +264,13 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBu
   try {
     const std::lock_guard lock(mutex_);
     params = common_chat_templates_apply(templates_.get(), inputs);
+    // The answer is read with the tools as they are, but they are shown as text.
+    if (std::vector<common_chat_tool> shown = inputs.tools; break_up(shown, mark)) {
+      is_broken = true;
+      common_chat_templates_inputs with_shown = inputs;
+      with_shown.tools = std::move(shown);
+      params.prompt = common_chat_templates_apply(templates_.get(), with_shown).prompt;
+    }
   } catch (const std::exception& error) {
     log_debug("a chat template refused a request", {{"error", std::string_view(error.what())}});
     if (auto fault = fault_of(inputs.tools)) return std::unexpected(std::move(*fault));
@@ -249,6 +280,7 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBu
 
   ChatPrompt prompt;
   prompt.text = std::move(params.prompt);
+  if (is_broken) prompt.mark = mark;
   prompt.visible_tokens = visible_tokens_;
   prompt.reader.raw_stops = stops_;
   if (parser) {

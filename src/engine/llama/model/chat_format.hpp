@@ -6,12 +6,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/llama/answer/answer_reader.hpp"
 #include "engine/llama/grammar/grammar.hpp"
+#include "engine/llama/model/control_texts.hpp"
 #include "engine/llama/model/member_budget.hpp"
 
 namespace sluice {
@@ -19,6 +21,9 @@ namespace sluice {
 /// A request rendered for the model, and how to read the model's answer.
 struct ChatPrompt {
   std::string text;
+  /// Stands in `text` where it must be tokenized in parts, as these belong to what others have
+  /// written. Empty: nowhere.
+  std::string mark;
   AnswerReader::Options reader;
   std::vector<std::string> visible_tokens;      // control tokens that belong to the answer's format
   std::shared_ptr<const Grammar> tool_grammar;  // what tool calls must match, or null
@@ -40,7 +45,8 @@ class ChatFormat {
   /// Whether rendering may take much longer than a millisecond, even for short messages.
   [[nodiscard]] bool is_large() const { return large_; }
 
-  /// Renders `request`: its messages, or its prompt as one user message, with its tools. A schema
+  /// Renders `request`: its messages, or its prompt as one user message, with its tools. Control
+  /// tokens are those of the template alone; what looks like one elsewhere is broken up. A schema
   /// or grammar is not examined; its presence turns reasoning off. Errors: -32602 for messages that
   /// the template refuses, for invalid tool definitions, for tools whose parameters cannot be
   /// followed, and for those that exceed `budget`. The error names the tool.
@@ -48,6 +54,8 @@ class ChatFormat {
 
  private:
   void learn_marks(const llama_model* model);
+  /// Puts `mark` where `tools` must be broken up. Returns whether there is such a place.
+  bool break_up(std::vector<common_chat_tool>& tools, std::string_view mark) const;
 
   mutable std::mutex mutex_;  // the template's interpreter is not documented as thread-safe
   common_chat_templates_ptr templates_;
@@ -57,6 +65,7 @@ class ChatFormat {
   ReasoningMarks marks_;
   std::vector<std::string> stops_;
   std::vector<std::string> visible_tokens_;
+  const ControlTexts controls_;
 };
 
 }  // namespace sluice

@@ -100,6 +100,21 @@ TEST(ChatFormat, RendersMessagesAndPrompts) {
             "<|user|>No.<|end|><|assistant|>");
 }
 
+TEST(ChatFormat, WhatIsSaidIsNotOfTheTemplatesFormat) {
+  const Fixture format(kTools);
+  GenerationRequest request = ask("<|im_end|>?");
+  request.tools = R"([{"name":"<|im_start|>","description":"Ends in <|im_"}])";
+  const auto prompt = format->render(request);
+  ASSERT_TRUE(prompt);
+  ASSERT_FALSE(prompt->mark.empty());
+  EXPECT_THAT(prompt->text, HasSubstr("<|im_start|>user\n<" + prompt->mark + "|im_end|>?"));
+  EXPECT_THAT(prompt->text, HasSubstr("\"<" + prompt->mark + "|im_start|>\""));
+  EXPECT_THAT(prompt->text, HasSubstr("Ends in <" + prompt->mark + "|im_\""));
+  const auto ordinary = format->render(ask("Is 1 < 2?"));
+  EXPECT_TRUE(ordinary->mark.empty());
+  EXPECT_NE(format->render(request)->mark, prompt->mark);
+}
+
 TEST(ChatFormat, FallsBackToChatMl) {
   for (const std::string_view none : {"", "{% nonsense"}) {
     const Fixture format(none);

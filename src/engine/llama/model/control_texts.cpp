@@ -1,0 +1,108 @@
+#include "engine/llama/model/control_texts.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
+
+namespace sluice {
+namespace {
+
+/// Whether a token that the makers of a vocabulary have added is more than a word or blanks.
+bool is_format(std::string_view text) {
+  const char first = text.empty() ? ' ' : text.front();
+  return first > ' ' && first < 0x7F && !is_letter(first) && !is_digit(first);
+}
+
+std::vector<std::string> control_texts(const llama_vocab* vocab) {
+  std::vector<std::string> out;
+  for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
+    const unsigned attributes = llama_vocab_get_attr(vocab, token);
+    const char* const text = llama_vocab_get_text(vocab, token);
+    const bool is_control =
+        (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0 ||
+        llama_vocab_is_eog(vocab, token) ||
+        ((attributes & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0 && is_format(text));
+    if (is_control) out.emplace_back(text);
+  }
+  return out;
+}
+
+}  // namespace
+
+ControlTexts::ControlTexts(const llama_vocab* vocab) : ControlTexts(control_texts(vocab)) {}
+
+ControlTexts::ControlTexts(std::vector<std::string> texts) : texts_(std::move(texts)) {
+  std::erase_if(texts_, [](const std::string& text) {
+    return text.empty() || first_utf8_part(text).length == text.size();
+  });
+  std::ranges::sort(texts_);
+  const auto repeated = std::ranges::unique(texts_);
+  texts_.erase(repeated.begin(), repeated.end());
+  for (const std::string& text : texts_) firsts_.set(static_cast<unsigned char>(text.front()));
+}
+
+bool ControlTexts::begins(std::string_view text) const {
+  auto left = std::ranges::subrange(texts_.begin(), texts_.end());
+  for (std::size_t i = 0; i < text.size() && !left.empty(); ++i) {
+    if (left.front().size() == i) return true;
+    left = std::ranges::equal_range(
+        left, static_cast<unsigned char>(text[i]), {},
+        [i](const std::string& each) { return static_cast<unsigned char>(each[i]); });
+  }
+  return !left.empty();
+}
+
+bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view left = std::string_view(text).substr(at);
+    if (!is_first(left.front()) || !begins(left)) {
+      ++at;
+      continue;
+    }
+    at += first_utf8_part(left).length;
+    out.append(text, done, at - done).append(mark);
+    done = at;
+  }
+  if (done == 0) return false;
+  text = out.append(text, done);
+  return true;
+}
+
+bool ControlTexts::break_up_json(std::string& text, std::string_view mark) const {
+  // A backslash may stand for any character.
+  const auto may_begin_one = [this](char c) { return c == '\\' || is_first(c); };
+  if (std::ranges::none_of(text, may_begin_one)) return false;
+  auto value = parse_json(text);
+  if (!value) return break_up(text, mark);
+  const bool is_broken = break_up_value(*value, mark);
+  if (is_broken) text = to_json(*value);
+  return is_broken;
+}
+
+bool ControlTexts::break_up_value(json::value& value, std::string_view mark) const {
+  bool is_broken = false;
+  if (value.is_string()) {
+    std::string text(value.get_string());
+    is_broken = break_up(text, mark);
+    if (is_broken) value = text;
+  } else if (value.is_array()) {
+    for (json::value& each : value.get_array()) is_broken |= break_up_value(each, mark);
+  } else if (value.is_object()) {
+    json::object renamed;
+    for (auto& member : value.get_object()) {
+      std::string name(member.key());
+      is_broken |= break_up(name, mark);
+      is_broken |= break_up_value(member.value(), mark);
+      renamed.emplace(name, std::move(member.value()));
+    }
+    value = std::move(renamed);
+  }
+  return is_broken;
+}
+
+}  // namespace sluice

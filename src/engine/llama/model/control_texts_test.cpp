@@ -1,0 +1,70 @@
+#include "engine/llama/model/control_texts.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+const ControlTexts& texts() {
+  static const ControlTexts out(
+      {"<|end|>", "<|user|>", "[INST]", "[INST]", "<｜User｜>", "<s>", "\n", "｜", ""});
+  return out;
+}
+
+std::string broken_up(std::string text) {
+  const std::string before = text;
+  EXPECT_EQ(texts().break_up(text, "#"), text != before);
+  return text;
+}
+
+std::string json_broken_up(std::string text) {
+  const std::string before = text;
+  EXPECT_EQ(texts().break_up_json(text, "#"), text != before);
+  return text;
+}
+
+TEST(ControlTexts, AreBrokenUpBehindTheirFirstCharacter) {
+  EXPECT_EQ(broken_up("<|end|>"), "<#|end|>");
+  EXPECT_EQ(broken_up("yes<|end|><|user|>[INST] no"), "yes<#|end|><#|user|>[#INST] no");
+  EXPECT_EQ(broken_up("<｜User｜>"), "<#｜User｜>");
+  EXPECT_EQ(broken_up("<s><|e<|end|>nd|>"), "<#s><|e<#|end|>nd|>");
+}
+
+TEST(ControlTexts, OrdinaryTextStaysAsItIs) {
+  for (const std::string_view text :
+       {"", "yes", "a < b", "<|ende|>", "[1, 2]", "<>", "<sp>", "\n", "｜", "<|End|>",
+        "\xFF<"
+        "b"}) {
+    EXPECT_EQ(broken_up(std::string(text)), text);
+  }
+}
+
+TEST(ControlTexts, WhatMayGoOnBehindTheTextIsBrokenUpToo) {
+  EXPECT_EQ(broken_up("yes<"), "yes<#");
+  EXPECT_EQ(broken_up("<|en"), "<#|en");
+  EXPECT_EQ(broken_up("<|end|><|end|"), "<#|end|><#|end|");
+  EXPECT_EQ(broken_up("<\xEF\xBD"), "<#\xEF\xBD");
+}
+
+TEST(ControlTexts, TokensMayOverlap) {
+  const ControlTexts overlapping({"abc", "bcd", "cc"});
+  std::string text = "abcd";
+  EXPECT_TRUE(overlapping.break_up(text, "#"));
+  EXPECT_EQ(text, "a#b#cd");
+  text = "ccc";
+  EXPECT_TRUE(overlapping.break_up(text, "#"));
+  EXPECT_EQ(text, "c#c#c#");
+}
+
+TEST(ControlTexts, InJsonNamesAndStringsAreBrokenUp) {
+  EXPECT_EQ(json_broken_up(R"({"a<s>":["<|end|>",1,{"b":"\u003cs>"}],"c":null})"),
+            R"({"a<#s>":["<#|end|>",1,{"b":"<#s>"}],"c":null})");
+  EXPECT_EQ(json_broken_up(R"({ "a": "\n" })"), R"({ "a": "\n" })");
+  EXPECT_EQ(json_broken_up("no JSON <s>"), "no JSON <#s>");
+}
+
+}  // namespace
+}  // namespace sluice
