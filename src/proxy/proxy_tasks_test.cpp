@@ -446,6 +446,23 @@ TEST(ProxyTasks, AQuestionWaitsForTheAnswerThatNamesItsTaskThoughAnotherClientLe
   server.on_message = {};
 }
 
+TEST(ProxyTasks, AQuestionThatWaitsForACallWhichIsCancelledIsRefused) {
+  TaskServer server("behind", false);
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tools/call") return server.play(link, message);
+    server.post(link, question_of(server));
+  };
+  FakeProxy proxy({server.upstream()});
+  AskedClient client(proxy);
+  const auto id = client.call();
+  client.client.send(
+      {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  proxy.run();
+  EXPECT_THAT(client.asked(), SizeIs(0));
+  EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
+  server.on_message = {};
+}
+
 TEST(ProxyTasks, AServerThatWaitsForItsQuestionBeforeItNamesTheTaskIsNotWaitedForForEver) {
   for (const bool has_one_session : {false, true}) {
     TaskServer server("behind", false);

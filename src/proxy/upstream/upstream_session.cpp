@@ -18,6 +18,7 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
+constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
 
@@ -409,6 +410,11 @@ bool UpstreamSession::may_be_of_new_task(const json::object& params) const {
          newest_call(&UpstreamCall::may_become_task) != nullptr;
 }
 
+bool UpstreamSession::names_unknown_task(const json::object& params) const {
+  return !related_task(params).empty() && call_of_task(params) == nullptr &&
+         newest_call(&UpstreamCall::may_become_task) == nullptr;
+}
+
 void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
   heard();
   // What becomes of its tasks is for those who follow them.
@@ -445,7 +451,7 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
     return true;
   }
   if (call == nullptr && is_of_nobody(question.params)) {
-    question.answer(fail(kInvalidRequest, "Nobody follows the task that this belongs to"));
+    question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
     return true;
   }
   if (call == nullptr) call = newest_call(&UpstreamCall::can_ask);
@@ -492,7 +498,13 @@ void UpstreamSession::limit_patience() {
 
 void UpstreamSession::offer_waiting() {
   for (ServerQuestion& question : std::exchange(waiting_, {})) {
-    if (session_ != nullptr && !offer_to_call(question)) ask_or_keep(std::move(question));
+    if (session_ == nullptr) continue;
+    // The call that might have become its task is over.
+    if (is_patient_ && names_unknown_task(question.params)) {
+      question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
+    } else if (!offer_to_call(question)) {
+      ask_or_keep(std::move(question));
+    }
   }
 }
 

@@ -192,6 +192,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool is_of_nobody(const json::object& params) const;
   /// Whether it belongs to a task that a call may have become whose answer is still on its way.
   [[nodiscard]] bool may_be_of_new_task(const json::object& params) const;
+  /// Whether it belongs to a task that no call is, and that none may have become.
+  [[nodiscard]] bool names_unknown_task(const json::object& params) const;
 
   void heard();
   void watch();
