@@ -52,8 +52,8 @@ constexpr const char* kDoctorExamples =
     "Without one, checks this machine. All options of `sluice serve` are accepted as well;\n"
     "`sluice serve --help` lists them.\n"
     "\n"
-    "The exit code is 1 if a check fails, 4 if the server cannot be reached, and 3 if nearly\n"
-    "all of it is behind a login; warnings do not count.\n";
+    "The exit code is 1 if a check fails, 4 if the server cannot be reached, and 3 if what\n"
+    "could not be examined is behind a login; warnings do not count.\n";
 
 constexpr double kMostSeconds = 3600;
 

@@ -72,8 +72,10 @@ std::string session_file_text(const Descriptor& file) {
   return text;
 }
 
+constexpr std::string_view kUnknownSpace = "unknown";
+
 /// Where the numbers of processes are those that this one sees: the boot of the machine, and the
-/// namespace (pid_namespaces(7)).
+/// namespace (pid_namespaces(7)). Without /proc, kUnknownSpace, which may be anywhere.
 std::string process_space() {
   std::string out(36, '\0');
   const Descriptor boot(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
@@ -81,8 +83,8 @@ std::string process_space() {
   out.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   std::array<char, 64> name{};
   const ssize_t length = ::readlink("/proc/self/ns/pid", name.data(), name.size());
-  if (length > 0) out.append(" ").append(name.data(), static_cast<std::size_t>(length));
-  return out;
+  if (got <= 0 || length <= 0) return std::string(kUnknownSpace);
+  return out.append(" ").append(name.data(), static_cast<std::size_t>(length));
 }
 
 std::int64_t milliseconds_of(const SessionInfo& info) {
@@ -109,7 +111,7 @@ SessionInfo parse_info(std::string name, std::string_view text) {
   if (number > 1 && number <= std::numeric_limits<pid_t>::max()) {
     info.process = static_cast<pid_t>(number);
     const std::string_view space = text_at(members, "process_space");
-    info.is_elsewhere = !space.empty() && space != process_space();
+    info.is_elsewhere = !space.empty() && (space == kUnknownSpace || space != process_space());
   }
   return info;
 }

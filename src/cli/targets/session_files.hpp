@@ -22,7 +22,7 @@ struct SessionInfo {
   std::string since = {};   // UTC, as 2026-07-28T12:00:00.000Z
   std::optional<Duration> request_timeout = {};  // of its target
   pid_t process = 0;                             // 0: it is about to begin
-  /// The number is that of another machine or container, which has the same folder.
+  /// The number is, or may be, that of another machine or container, which has the same folder.
   bool is_elsewhere = false;
 };
 

@@ -60,6 +60,15 @@ TEST_F(SessionFilesTest, ASessionIsFoundAsLongAsItHasItsName) {
   EXPECT_TRUE(files.running()->empty());
 }
 
+TEST_F(SessionFilesTest, AProcessThatMayBeAnywhereIsElsewhere) {
+  const SessionClaim claim = files.claim("notes").value();
+  ASSERT_TRUE(claim.write({.name = "notes", .process = 42}));
+  EXPECT_FALSE(files.find("notes")->is_elsewhere);
+  // As it is written where /proc is not mounted.
+  std::ofstream(path("notes.json")) << R"({"pid":42,"process_space":"unknown"})";
+  EXPECT_TRUE(files.find("notes")->is_elsewhere);
+}
+
 TEST_F(SessionFilesTest, TheFoldersAreOfOneUserWhateverTheUmask) {
   const auto old_mask = ::umask(002);
   const auto claim = files.claim("notes");

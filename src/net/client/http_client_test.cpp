@@ -79,6 +79,17 @@ TEST_F(HttpClientTest, SendsTheRequestAndHandsOverTheReply) {
   EXPECT_EQ(outcome.body(), "hello");
 }
 
+TEST_F(HttpClientTest, AHostOfItsOwnIsTheOnlyOne) {
+  HttpClient client(loop);
+  const auto call =
+      client.send({.url = server.url("/"), .headers = {{"host", "a.example"}, {"X-Other", "1"}}},
+                  outcome.callbacks());
+  EXPECT_THAT(server.peer(0).received,
+              AllOf(StartsWith("GET / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: "),
+                    HasSubstr("\r\nX-Other: 1\r\n"), Not(HasSubstr("127.0.0.1")),
+                    Not(HasSubstr("host: "))));
+}
+
 TEST_F(HttpClientTest, APostWithoutABodySaysSo) {
   HttpClient client(loop);
   const auto call = client.send({.method = "POST", .url = server.url()}, outcome.callbacks());

@@ -4,6 +4,7 @@
 
 #include "core/text/text.hpp"
 #include "core/version.hpp"
+#include "net/http/http_types.hpp"
 
 namespace sluice {
 namespace {
@@ -21,6 +22,10 @@ bool is_field_value(std::string_view text) {
 bool is_target(std::string_view text) {
   return text.starts_with('/') &&
          std::none_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; });
+}
+
+bool is_host(std::string_view field) {
+  return equals_ignoring_case(field, "Host");
 }
 
 std::string target_of(const Url& url, TargetForm form) {
@@ -45,7 +50,10 @@ Result<std::string> make_request_head(std::string_view method, const Url& url,
     return fail(400, "The request's target has characters that must be percent-encoded");
   }
   const std::string target = target_of(url, form);
-  const std::string host = form == TargetForm::authority ? target : url.authority();
+  std::string host = form == TargetForm::authority ? target : url.authority();
+  for (const auto& [name, value] : headers) {
+    if (is_host(name)) host = value;
+  }
   // Room for all of it at once, with what stands between the parts.
   std::size_t size = method.size() + target.size() + host.size() + kVersion.size() + 64 + room;
   for (const auto& [name, value] : headers) size += name.size() + value.size() + 4;
@@ -58,6 +66,7 @@ Result<std::string> make_request_head(std::string_view method, const Url& url,
     if (!is_field_value(value)) {
       return fail(400, "The header field " + name + " has a control character in its value");
     }
+    if (is_host(name)) continue;
     out.append(name).append(": ").append(value).append("\r\n");
   }
   return out;

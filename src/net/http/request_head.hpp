@@ -20,8 +20,9 @@ enum class TargetForm : std::uint8_t {
 };
 
 /// The head of a client's request (RFC 9112) without the empty line that ends it: the request line,
-/// Host, User-Agent and `headers`. `room`: bytes that will be appended, for which it has room.
-/// Error: 400 if a part has characters that it must not have.
+/// Host, User-Agent and `headers`, of which `Host` takes the place of that of the URL. `room`:
+/// bytes that will be appended, for which it has room. Error: 400 if a part has characters that it
+/// must not have.
 Result<std::string> make_request_head(std::string_view method, const Url& url,
                                       std::span<const std::pair<std::string, std::string>> headers,
                                       TargetForm form = TargetForm::origin, std::size_t room = 0);

@@ -166,6 +166,32 @@ export async function start_buffering_proxy(t, target) {
   return `${origin}/mcp`;
 }
 
+// A proxy in front of `target` that wants a login for the messages that are not `open`, and whose
+// documents are as they should be.
+export async function start_lazy_login(t, target, open) {
+  const origin = await serve(t, (request, response, body) => {
+    const here = `http://${request.headers.host}`;
+    if (request.url.includes('oauth-protected-resource')) {
+      return answer(response, 200, { resource: `${here}/mcp`, authorization_servers: [here] });
+    }
+    if (request.url.includes('well-known')) {
+      return answer(response, 200, {
+        issuer: here,
+        authorization_endpoint: `${here}/authorize`,
+        token_endpoint: `${here}/token`,
+        registration_endpoint: `${here}/register`,
+        code_challenge_methods_supported: ['S256'],
+      });
+    }
+    if (!open.test(body)) return answer(response, 401, {}, { 'WWW-Authenticate': 'Bearer scope="read"' });
+    return pass_on(target, request, response, body, (reply) => {
+      response.writeHead(reply.statusCode, reply.headers);
+      reply.pipe(response);
+    });
+  });
+  return `${origin}/mcp`;
+}
+
 // A proxy in front of `target`. `asked` has the HTTP method of each request and its body.
 export async function start_recording_proxy(t, target) {
   const asked = [];

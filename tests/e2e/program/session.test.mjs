@@ -1,7 +1,7 @@
 // sluice session: a connection that stays open between commands.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -312,6 +312,21 @@ test('the process of a session that runs elsewhere is not taken for one of this 
   assert.equal(await said('call', '@counter', 'next'), '1\n');
   writeFileSync(file, own);
   await said('session', 'stop', 'counter');
+});
+
+test('a session that was begun without /proc may run anywhere', async (t) => {
+  const { folder, env, run, command } = place_of(t);
+  const here = ['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
+  const run_without = (...words) =>
+    spawnSync(here[0], [...here.slice(1), ...words], { cwd: folder, env: clean_environment(env) });
+  if (run_without('true').status !== 0) return t.skip('/proc cannot be covered here');
+  assert.equal(run_without(program, 'session', 'start', ...command).status, 0);
+  const { pid } = JSON.parse(readFileSync(path.join(folder, 'sluice/sessions/counter.json'), 'utf8'));
+  t.after(() => process.kill(pid));
+  const refused = await run('session', 'stop', 'counter');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /counter runs in another container or on another machine/);
+  assert.ok(existsSync(`/proc/${pid}`));
 });
 
 test('a server that dies is started anew by the next call', async (t) => {

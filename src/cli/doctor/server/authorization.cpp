@@ -30,7 +30,7 @@ ServerChallenge challenge_of(const Reply& reply) {
 struct Found {
   std::string url = {};
   std::string text = {};
-  std::string problem = {};  // why there is none
+  Error problem = {};  // why there is none
 };
 
 Found find_document(Examination& examination, const std::vector<std::string>& places) {
@@ -38,11 +38,14 @@ Found find_document(Examination& examination, const std::vector<std::string>& pl
   for (const std::string& place : places) {
     Result<OauthReply> reply = examination.fetch(place);
     if (!reply) {
-      found.problem = reply.error().message;
+      // What could not be asked says less than what was asked before.
+      const bool is_asked = reply.error().code != kLimitReached;
+      if (is_asked || found.problem.code == 0) found.problem = std::move(reply.error());
     } else if (reply->status != 200) {
-      found.problem = "HTTP " + std::to_string(reply->status) + " at " + place;
+      found.problem =
+          Error(reply->status, "HTTP " + std::to_string(reply->status) + " at " + place);
     } else if (const auto parsed = parse_json(reply->body); !parsed || !parsed->is_object()) {
-      found.problem = "no JSON object at " + place;
+      found.problem = Error(reply->status, "no JSON object at " + place);
     } else {
       return {.url = place, .text = std::move(reply->body)};
     }
@@ -65,19 +68,21 @@ json::object object_in(std::string_view text) {
 std::optional<Verdict> check_challenge(Examination& examination) {
   if (!examination.authorization) return {};
   const Reply& refusal = examination.authorization->refusal;
-  if (refusal.status != 401) {
+  const ServerChallenge challenge = challenge_of(refusal);
+  // Of a token that is good, but not for this.
+  const bool is_of_scope = refusal.status == 403 && challenge.error == "insufficient_scope";
+  if (refusal.status != 401 && !is_of_scope) {
     return Verdict::fail(seen(refusal) + " to a request without a token", "Answer 401");
   }
   if (refusal.header("WWW-Authenticate").empty()) {
     return Verdict::fail("HTTP 401 without WWW-Authenticate",
                          "Add WWW-Authenticate: Bearer resource_metadata=\"URL\"");
   }
-  const ServerChallenge challenge = challenge_of(refusal);
   if (!challenge.is_present) {
     return Verdict::fail("WWW-Authenticate names neither Bearer nor DPoP",
                          "Add WWW-Authenticate: Bearer resource_metadata=\"URL\"");
   }
-  return Verdict::ok("HTTP 401 with a challenge");
+  return Verdict::ok(seen(refusal) + " with a challenge");
 }
 
 std::optional<Verdict> check_challenge_scope(Examination& examination) {
@@ -94,7 +99,8 @@ std::optional<Verdict> check_resource_metadata(Examination& examination) {
   if (!examination.authorization) return {};
   const AuthorizationFacts& facts = *examination.authorization;
   if (facts.document.empty()) {
-    const std::string found = "there is no protected resource metadata: " + facts.problem;
+    if (facts.problem.code == kLimitReached) return Verdict::note(facts.problem.message);
+    const std::string found = "there is no protected resource metadata: " + facts.problem.message;
     const std::string fix = "Serve it at " +
                             resource_metadata_urls(examination.server()).front().to_string() +
                             ", and name that URL in WWW-Authenticate";
@@ -142,7 +148,9 @@ std::optional<Verdict> check_server_metadata(Examination& examination) {
   if (!examination.authorization || examination.authorization->servers.empty()) return {};
   for (const AuthorizationServerFacts& server : examination.authorization->servers) {
     if (!server.document.empty()) continue;
-    return Verdict::fail(server.issuer + ": " + server.problem,
+    const std::string found = server.issuer + ": " + server.problem.message;
+    if (server.problem.code == kLimitReached) return Verdict::note(found);
+    return Verdict::fail(found,
                          "Serve /.well-known/oauth-authorization-server or "
                          "/.well-known/openid-configuration there");
   }
@@ -271,8 +279,8 @@ std::span<const ServerCheck> authorization_checks() {
   return kAuthorizationChecks;
 }
 
-void gather_authorization(Examination& examination, Reply refusal) {
-  AuthorizationFacts facts{.refusal = std::move(refusal)};
+void gather_authorization(Examination& examination, RefusedAsk refusal) {
+  AuthorizationFacts facts{.refusal = std::move(refusal.reply)};
   const ServerChallenge challenge = challenge_of(facts.refusal);
   const std::vector<std::string> places =
       challenge.resource_metadata.empty() ? texts_of(resource_metadata_urls(examination.server()))
@@ -286,15 +294,14 @@ void gather_authorization(Examination& examination, Reply refusal) {
     if (facts.servers.size() == AuthorizationFacts::kMaxServers) break;
     const Result<std::vector<Url>> urls = server_metadata_urls(issuer);
     Found document =
-        urls ? find_document(examination, texts_of(*urls)) : Found{.problem = urls.error().message};
+        urls ? find_document(examination, texts_of(*urls)) : Found{.problem = urls.error()};
     facts.servers.push_back({.issuer = issuer,
                              .problem = std::move(document.problem),
                              .document = std::move(document.text)});
   }
-  Ask ask = examination.modern("server/discover");
-  ask.is_anonymous = true;
-  ask.headers.emplace_back("Authorization", "Bearer sluice-doctor-no-such-token");
-  if (Result<Reply> reply = examination.ask(ask)) facts.bad_token = *std::move(reply);
+  refusal.ask.is_anonymous = true;
+  refusal.ask.headers.emplace_back("Authorization", "Bearer sluice-doctor-no-such-token");
+  if (Result<Reply> reply = examination.ask(refusal.ask)) facts.bad_token = *std::move(reply);
   examination.authorization = std::move(facts);
 }
 

@@ -11,13 +11,24 @@
 
 namespace sluice {
 
-// Messages of kLimitReached.
+// Messages of kLimitReached, which begin with kNotExamined.
+
+inline constexpr std::string_view kNotExamined = "not examined: ";
 
 /// If the server is not there any more, or does not answer.
 inline constexpr std::string_view kServerHasGone = "not examined: the server has gone";
 
+/// If it takes no more requests for now.
+inline constexpr std::string_view kLimitsRequests =
+    "not examined: the server limits requests (HTTP 429)";
+
+/// If it answers only those who are authorized.
+inline constexpr std::string_view kBehindLogin = "not examined: behind a login";
+
 /// If there is no time left.
 inline constexpr std::string_view kTimeIsOver = "not examined: the time of the examination is over";
+
+inline constexpr std::string_view kAnswerEach = "Answer each request, if only with an error";
 
 /// What a check has come to.
 struct Verdict {
@@ -38,7 +49,7 @@ struct Verdict {
   /// There was no reply to what the server must answer.
   static Verdict unanswered(const Error& why) {
     if (why.code == kLimitReached) return note(why.message);
-    return fail(why.message, "Answer each request, if only with an error");
+    return fail(why.message, std::string(kAnswerEach));
   }
 };
 

@@ -111,7 +111,7 @@ std::string handshake_error() {
   return reason == nullptr ? "the server ends the connection" : reason;
 }
 
-/// Does the handshake whatever the certificate is. Error: 502.
+/// Does the handshake whatever the certificate is. Errors: 502; 504, there is no answer.
 Result<TlsFacts> shake_hands(int socket, TlsContext& tls, const Url& server, TimePoint deadline) {
   const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(tls.native()), &SSL_free);
   if (ssl == nullptr) throw std::bad_alloc();
@@ -131,7 +131,7 @@ Result<TlsFacts> shake_hands(int socket, TlsContext& tls, const Url& server, Tim
       return fail(kBadGateway, handshake_error());
     }
     if (!await_socket(socket, wanted == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline)) {
-      return fail(kBadGateway, "no answer in time");
+      return fail(kGatewayTimeout, "no answer in time");
     }
   }
   TlsFacts facts{.version = SSL_get_version(ssl.get()), .problem = {}, .took = clock_now() - begin};
@@ -192,6 +192,7 @@ Result<ConnectionFacts> look_at_connection(const Url& server,
       facts.tls = *std::move(shaken);
     } else {
       facts.tls_problem = shaken.error().message;
+      facts.is_silent = shaken.error().code == kGatewayTimeout;
     }
   }
   return facts;

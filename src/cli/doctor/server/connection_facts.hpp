@@ -35,6 +35,7 @@ struct ConnectionFacts {
   std::string tunnel_problem = {};      // why the proxy does not connect to the server
   std::optional<TlsFacts> tls = {};     // of https and wss, if there is a connection
   std::string tls_problem = {};         // why there was no handshake
+  bool is_silent = false;               // because the server did not answer it
   [[nodiscard]] bool is_reachable() const;
 
   static constexpr std::size_t kMaxAddresses = 4;

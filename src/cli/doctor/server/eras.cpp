@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/doctor/server/examination.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "core/text/secrets.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
@@ -21,6 +22,8 @@ void end_session_of(Examination& examination, const LegacyEra& era) {
 Result<Reply> ask_discover(Examination& examination, bool is_anonymous) {
   Ask ask = examination.modern("server/discover");
   ask.is_anonymous = is_anonymous;
+  // The anonymous one is the first request of all.
+  if (is_anonymous) ask.patience = examination.patience_to_start();
   Result<Reply> reply = examination.ask(ask);
   examination.answers_discover |= reply && !is_refusal(*reply);
   return reply;
@@ -51,10 +54,35 @@ LegacyEra probe_legacy(Examination& examination, const Revision& revision, bool 
   return era;
 }
 
+/// Whether a revision is refused only because the session of legacy_era() is open.
+bool refuses_second_session(Examination& examination) {
+  const LegacyEra* const open = examination.legacy_era();
+  if (open == nullptr) return false;
+  const bool has_refused = std::ranges::any_of(examination.legacy_eras, [&](const LegacyEra& each) {
+    return &each > open && each.reply && each.spoken.empty();
+  });
+  if (!has_refused) return false;
+  const LegacyEra again = probe_legacy(examination, *open->asked, false);
+  end_session_of(examination, again);
+  return again.reply && again.spoken.empty();
+}
+
 std::string list_of(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out.append(out.empty() ? "" : ", ").append(word);
   return out;
+}
+
+/// What a request has come to, with what the server says about it.
+std::string outcome_of(const Result<Reply>& reply) {
+  constexpr std::size_t kLongestMessage = 200;
+  if (!reply) return reply.error().message;
+  const auto answer = reply->answer();
+  const json::object* const error = answer ? object_at(*answer, "error") : nullptr;
+  const std::string_view message = error == nullptr ? "" : text_at(*error, "message");
+  if (!is_of_mcp(*reply) || message.empty()) return seen(*reply);
+  return seen(*reply) + " \"" + shortened(without_secrets(one_line(message)), kLongestMessage) +
+         "\"";
 }
 
 std::optional<Verdict> check_spoken(Examination& examination) {
@@ -68,15 +96,25 @@ std::optional<Verdict> check_spoken(Examination& examination) {
     return Verdict::note("2024-11-05, by the transport HTTP+SSE, which is deprecated",
                          "Offer Streamable HTTP as well");
   }
-  const bool redirects = examination.discover && examination.discover->status / 100 == 3;
-  const std::string what =
-      examination.discover ? seen(*examination.discover) : examination.discover.error().message;
-  if (redirects) {
+  if (examination.refusal()) return Verdict::note(std::string(kBehindLogin));
+  const Result<Reply>& discover = examination.discover;
+  if (discover && discover->status / 100 == 3) {
     return Verdict::fail(
-        what + " to " + masked_url(examination.discover->header("Location")),
+        seen(*discover) + " to " + masked_url(discover->header("Location")),
         "Use that URL, if it is the right one: clients do not take secrets along a redirect");
   }
-  return Verdict::fail("no MCP server answers here: " + what + " to server/discover",
+  std::string what = outcome_of(discover) + " to server/discover";
+  bool is_server = discover && is_of_mcp(*discover);
+  if (!examination.legacy_eras.empty()) {
+    const Result<Reply>& newest = examination.legacy_eras.front().reply;
+    what += ", " + outcome_of(newest) + " to initialize";
+    is_server |= newest && is_of_mcp(*newest);
+  }
+  if (is_server) {
+    return Verdict::fail("no revision is spoken: " + what,
+                         "Answer initialize; the log of the server may say why it does not");
+  }
+  return Verdict::fail("no MCP server answers here: " + what,
                        "Check the URL; most servers are at /mcp");
 }
 
@@ -90,7 +128,7 @@ Verdict without_reply(const std::string& what, const Error& why) {
 
 Verdict judge_no_discovery(const Examination& examination) {
   const Error& why = examination.discover.error();
-  if (examination.answers_discover) {
+  if (examination.answers_discover || why.code == kLimitReached) {
     return without_reply("server/discover, which had a reply before", why);
   }
   return Verdict::warn("server/discover: " + why.message, std::string(kAnswerUnknown));
@@ -170,6 +208,11 @@ std::optional<Verdict> check_legacy_eras(Examination& examination) {
         "Answer with a revision that the server speaks");
   }
   if (newest == nullptr) return {};
+  if (examination.has_one_session) {
+    return Verdict::warn(
+        "initialize is refused while a session is open: only one session at a time",
+        "Give each client a session of its own: a second one cannot connect");
+  }
   if (!refused.empty()) {
     return Verdict::fail("initialize with " + refused + " is refused",
                          "Answer with another revision that the server speaks; the client decides "
@@ -179,12 +222,8 @@ std::optional<Verdict> check_legacy_eras(Examination& examination) {
 }
 
 std::optional<Verdict> check_unknown_revision(Examination& examination) {
-  if (examination.legacy_era() == nullptr) return {};
-  Ask ask = examination.initialize(kUnknownRevision);
-  // The header is for what follows initialize.
-  std::erase_if(ask.headers,
-                [](const auto& field) { return field.first == "MCP-Protocol-Version"; });
-  const Result<Reply> reply = examination.ask(ask);
+  if (examination.legacy_era() == nullptr || examination.has_one_session) return {};
+  const Result<Reply> reply = examination.ask(examination.initialize(kUnknownRevision));
   if (!reply) return Verdict::unanswered(reply.error());
   const auto answer = reply->answer();
   const json::object* const result = result_in(answer);
@@ -278,7 +317,7 @@ std::span<const ServerCheck> era_checks() {
 
 Result<Reply> first_reply(Examination& examination, bool is_anonymous) {
   Result<Reply> reply = ask_discover(examination, is_anonymous);
-  if (reply) return reply;
+  if (reply || reply.error().code == kLimitReached) return reply;
   // Some servers are silent to methods that they do not know.
   LegacyEra era = probe_legacy(examination, newest_revision(Era::legacy), is_anonymous);
   end_session_of(examination, era);
@@ -298,6 +337,7 @@ void probe_eras(Examination& examination) {
     if (const LegacyEra* const era = examination.legacy_era()) end_session_of(examination, *era);
     return;
   }
+  examination.has_one_session = refuses_second_session(examination);
   if (examination.is_modern || examination.legacy_era() != nullptr) return;
   Result<Reply> stream = examination.ask(
       {.method = "GET", .headers = {{"Accept", "text/event-stream"}}, .until = Until::first_event});

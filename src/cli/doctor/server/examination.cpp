@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "core/version.hpp"
@@ -17,16 +18,43 @@ namespace {
 bool is_of_gateway(const Reply& reply) {
   const bool has_status = reply.status == kBadGateway || reply.status == kServiceUnavailable ||
                           reply.status == kGatewayTimeout;
-  if (!has_status) return false;
+  return has_status && !is_of_mcp(reply);
+}
+
+bool is_limit_of_requests(const Result<Reply>& reply) {
+  return reply && reply->status == kTooManyRequests && !is_of_mcp(*reply);
+}
+
+/// The revision of the session that `initialize` has begun.
+std::string spoken_in(const Reply& reply, std::string_view asked) {
   const auto answer = reply.answer();
-  // Gateways have members named `error` too.
-  return !answer || text_at(*answer, "jsonrpc") != "2.0";
+  const json::object* const result = result_in(answer);
+  const std::string_view spoken = result == nullptr ? "" : text_at(*result, "protocolVersion");
+  return std::string(spoken.empty() ? asked : spoken);
+}
+
+/// The request for the rest of a stream whose last event is `event`.
+Ask resumption_of(const Ask& ask, const ReplyEvent& event) {
+  Ask rest = ask;
+  rest.method = "GET";
+  rest.body.clear();
+  rest.revision.clear();
+  std::erase_if(rest.headers, [](const auto& field) {
+    return field.first == "Content-Type" || field.first == "Accept";
+  });
+  rest.headers.emplace_back("Accept", "text/event-stream");
+  rest.headers.emplace_back("Last-Event-ID", event.id);
+  return rest;
+}
+
+HttpHeaderList first_headers() {
+  return {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}};
 }
 
 HttpHeaderList message_headers(std::string_view revision) {
-  return {{"Content-Type", "application/json"},
-          {"Accept", "application/json, text/event-stream"},
-          {std::string(kVersionField), std::string(revision)}};
+  HttpHeaderList headers = first_headers();
+  headers.emplace_back(kVersionField, revision);
+  return headers;
 }
 
 json::object client_of_doctor() {
@@ -42,7 +70,12 @@ HttpHeaderList headers_of_session(const LegacyEra& era) {
 }  // namespace
 
 Result<Reply> Examination::ask(const Ask& ask) {
-  if (gone_) return std::unexpected(*limit_);
+  if (gone_ || has_limited_) return std::unexpected(*limit_);
+  // Others may take somewhat longer than the slowest so far. One is needed.
+  const bool is_other = !ask.revision.empty() && legacy_era() != nullptr;
+  if (is_other && slowest_start_ * 3 / 2 > patience_to_start()) {
+    return fail(kLimitReached, "not examined: there is not enough time for another initialize");
+  }
   Result<Reply> reply = exchange(ask);
   // A kept connection may have been about to end. Whoever was silent may be so again, for long.
   if (!reply && reply.error().code != kLimitReached && reply.error().code != kGatewayTimeout) {
@@ -50,6 +83,10 @@ Result<Reply> Examination::ask(const Ask& ask) {
   }
   if (reply) {
     has_replied_ = true;
+    if (is_refusal(*reply) && !ask.is_anonymous) {
+      if (!refusal_) refusal_ = {ask, *std::move(reply)};
+      return fail(kLimitReached, std::string(kBehindLogin));
+    }
   } else if (reply.error().code == kLimitReached) {
     limit_ = reply.error();
   } else if (has_replied_) {
@@ -58,8 +95,42 @@ Result<Reply> Examination::ask(const Ask& ask) {
   return reply;
 }
 
-Result<Reply> Examination::exchange(const Ask& ask) {
+Result<Reply> Examination::exchange_once(const Ask& ask) {
   Result<Reply> reply = requester_->ask(ask);
+  if (!reply) return reply;
+  if (ask.method == "DELETE") {
+    if (!is_limit_of_requests(reply)) {
+      open_.erase(std::string(field_in(ask.headers, "Mcp-Session-Id")));
+    }
+    return reply;
+  }
+  const std::string session(reply->header("Mcp-Session-Id"));
+  if (!ask.revision.empty()) {
+    slowest_start_ = std::max(slowest_start_, reply->head_after);
+    if (!session.empty()) open_[session] = spoken_in(*reply, ask.revision);
+  }
+  const bool may_go_on = ask.until == Until::answer && reply->is_whole && reply->is_event_stream();
+  if (!may_go_on || reply->events.empty() || reply->answer()) return reply;
+  Ask rest = resumption_of(ask, reply->events.back());
+  if (field_in(rest.headers, "Last-Event-ID").empty()) return reply;
+  if (!ask.revision.empty() && !session.empty())
+    rest.headers.emplace_back("Mcp-Session-Id", session);
+  const Result<Reply> more = requester_->ask(rest);
+  if (more) std::ranges::copy(more->events, std::back_inserter(reply->events));
+  return reply;
+}
+
+Result<Reply> Examination::exchange(const Ask& ask) {
+  Result<Reply> reply = exchange_once(ask);
+  const auto limited = is_limit_of_requests(reply) ? reply->retry_after : std::nullopt;
+  if (limited && *limited <= kLongestLimit && requester_->pause(*limited)) {
+    reply = exchange_once(ask);
+  }
+  if (is_limit_of_requests(reply)) {
+    has_limited_ = true;
+    limit_ = Error(kLimitReached, std::string(kLimitsRequests));
+    return std::unexpected(*limit_);
+  }
   if (reply && reply->cut_off) {
     end_session_begun_by(ask, *reply);
     return std::unexpected(*std::move(reply->cut_off));
@@ -69,10 +140,21 @@ Result<Reply> Examination::exchange(const Ask& ask) {
 }
 
 void Examination::end_session_begun_by(const Ask& ask, const Reply& reply) {
-  const std::string_view session = reply.header("Mcp-Session-Id");
-  const bool is_within_one = !field_in(ask.headers, "Mcp-Session-Id").empty();
-  if (session.empty() || is_within_one) return;
-  (void)requester_->ask(farewell(session, field_in(ask.headers, kVersionField)));
+  const std::string session(reply.header("Mcp-Session-Id"));
+  if (!ask.revision.empty() && !session.empty()) end_session(session);
+}
+
+void Examination::end_session(const std::string& session) {
+  (void)exchange(farewell(session, open_.at(session)));
+}
+
+void Examination::end_sessions() {
+  const auto open = open_;
+  for (const auto& [session, revision] : open) end_session(session);
+}
+
+Duration Examination::patience_to_start() const {
+  return std::max<Duration>(Ask::kPatience, requester_->left() / 3);
 }
 
 Ask Examination::something_simple() {
@@ -82,6 +164,7 @@ Ask Examination::something_simple() {
 }
 
 Error Examination::look_again(Error why) {
+  if (why.code != kGatewayTimeout) (void)requester_->pause(kRestartTime);
   Ask simple = something_simple();
   simple.at_least = kLastPatience;
   const Result<Reply> again = exchange(simple);
@@ -142,14 +225,17 @@ Ask Examination::farewell(std::string_view session, std::string_view revision) {
 }
 
 Ask Examination::initialize(std::string_view revision) {
-  return {.headers = message_headers(revision),
+  // The field with the revision is for what follows.
+  return {.headers = first_headers(),
           .body = to_json(json::object{{"jsonrpc", "2.0"},
                                        {"id", next_id()},
                                        {"method", "initialize"},
                                        {"params",
                                         {{"protocolVersion", revision},
                                          {"capabilities", json::object()},
-                                         {"clientInfo", client_of_doctor()}}}})};
+                                         {"clientInfo", client_of_doctor()}}}}),
+          .patience = patience_to_start(),
+          .revision = std::string(revision)};
 }
 
 const LegacyEra* Examination::legacy_era() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
 #include <span>
@@ -21,10 +22,17 @@ class CannedServer final : public Requester {
     return OauthReply{.status = 404, .body = {}, .dpop_nonce = {}};
   };
   bool is_late = false;  // the time of the examination is over
+  Duration paused{};
 
   Result<Reply> ask(const Ask& ask) override { return reply(ask); }
   Result<OauthReply> fetch(const std::string& url) override { return document(url); }
-  [[nodiscard]] bool has_time() const override { return !is_late; }
+  [[nodiscard]] Duration left() const override {
+    return is_late ? Duration() : std::chrono::seconds(30);
+  }
+  bool pause(Duration time) override {
+    paused += time;
+    return !is_late;
+  }
 };
 
 inline Reply json_reply(int status, std::string body) {
@@ -41,6 +49,13 @@ inline Reply error_reply(int status, int code) {
 
 inline Reply result_reply() {
   return json_reply(200, R"({"jsonrpc":"2.0","id":"doctor-1","result":{}})");
+}
+
+inline Reply initialize_reply(const std::string& session) {
+  Reply reply =
+      json_reply(200, R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}})");
+  reply.headers.emplace_back("Mcp-Session-Id", session);
+  return reply;
 }
 
 class ServerChecksTest : public ::testing::Test {

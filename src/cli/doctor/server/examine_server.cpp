@@ -36,8 +36,6 @@ constexpr std::string_view kAuthorizationClause =
 
 /// One request at least gets this much time.
 constexpr Duration kLeastPatience = std::chrono::seconds(1);
-/// A server that is silent for so long does not answer.
-constexpr Duration kRequestPatience = std::chrono::seconds(5);
 
 /// A server to which HTTP requests are sent.
 struct HttpServer {
@@ -74,7 +72,7 @@ class ServerDoctor {
         look_at_connection(target.url, *proxy, is_tls ? tls->get() : nullptr, deadline_);
     if (!examine_reachability(target.url, *proxy, facts, out_.checks)) {
       // A certificate that clients refuse is a mistake of a server that is there.
-      if (!facts || !facts->is_reachable() || !facts->tunnel_problem.empty())
+      if (!facts || !facts->is_reachable() || !facts->tunnel_problem.empty() || facts->is_silent)
         out_.exit_code = kExitUnreachable;
       return finish();
     }
@@ -123,10 +121,12 @@ class ServerDoctor {
                              .secrets = secrets,
                              .stop = interrupt_->token()});
     Examination examination(requester, server.url, is_private);
+    examination.is_socket = server.dial != nullptr;
     examine_by(examination);
+    if (examination.refusal() && !examination.gone()) tell_of_login(examination);
+    examination.end_sessions();
     // The client may have found it out too.
     if (examination.gone()) gone_ = examination.gone();
-    is_cut_ |= examination.limit().has_value();
     return finish();
   }
 
@@ -156,33 +156,44 @@ class ServerDoctor {
     if (!open) {
       out_.checks.push_back(
           to_check("reply", "RFC 9110, section 3.3", Verdict::unanswered(open.error())));
-      out_.exit_code = kExitUnreachable;
+      if (open.error().message != kLimitsRequests) out_.exit_code = kExitUnreachable;
       return false;
     }
     out_.checks.push_back(to_check("reply", "RFC 9110, section 3.3",
                                    Verdict::ok("HTTP " + std::to_string(open->status) + " after " +
                                                in_milliseconds(open->head_after))));
     if (!is_refusal(*open)) return true;
-    gather_authorization(examination, *std::move(open));
-    if (examination.limit()) {
-      leave_out("authorization", kAuthorizationClause, examination);
-      return false;
-    }
-    run(authorization_checks(), examination);
-    const Result<Reply> authorized = first_reply(examination, false);
+    examine_authorization(examination, {examination.modern("server/discover"), *std::move(open)});
+    if (examination.gone()) return false;
+    if (first_reply(examination, false)) return true;
+    out_.exit_code = kExitAuthorization;
     if (examination.gone()) {
       leave_out("login", kAuthorizationClause, examination);
-      return false;
+    } else if (!examination.refusal()) {
+      note_login(examination.server());
     }
-    if (authorized && !is_refusal(*authorized)) return true;
-    out_.checks.push_back(to_check(
-        "login", std::string(kAuthorizationClause),
-        Verdict::note("all else is examined only with an authorization",
-                      "sluice login " + shell_word(masked_url(examination.server().to_string())) +
-                          ", or give --header \"Authorization: Bearer TOKEN\"")));
-    out_.exit_code = kExitAuthorization;
-    out_.all_is_well = "No violation found, as far as can be seen without a login";
     return false;
+  }
+
+  void examine_authorization(Examination& examination, RefusedAsk refusal) {
+    gather_authorization(examination, std::move(refusal));
+    if (examination.gone()) return leave_out("authorization", kAuthorizationClause, examination);
+    run(authorization_checks(), examination);
+  }
+
+  /// Some requests were refused for want of an authorization.
+  void tell_of_login(Examination& examination) {
+    if (!examination.authorization) examine_authorization(examination, *examination.refusal());
+    note_login(examination.server());
+  }
+
+  void note_login(const Url& server) {
+    out_.checks.push_back(
+        to_check("login", std::string(kAuthorizationClause),
+                 Verdict::note("all else is examined only with an authorization",
+                               "sluice login " + shell_word(masked_url(server.to_string())) +
+                                   ", or give --header \"Authorization: Bearer TOKEN\"")));
+    needs_login_ = true;
   }
 
   /// What follows cannot be examined.
@@ -216,6 +227,10 @@ class ServerDoctor {
     if (!interrupt_) interrupt_.emplace();
     const auto began = std::chrono::steady_clock::now();
     Result<Client> server = connect(target, {});
+    const auto* const url = std::get_if<UrlTarget>(&target.place);
+    if (!server && server.error().code == kExitAuthorization && url != nullptr) {
+      return note_login(url->url);
+    }
     if (!server) {
       out_.checks.push_back(
           to_check("initialize", std::string(kLifecycleClause),
@@ -240,9 +255,9 @@ class ServerDoctor {
     return [this, &server](std::string_view method, json::object params) -> Result<json::object> {
       if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
       CallOptions call;
-      call.timeout = left();
+      call.timeout = std::min(left(), Ask::kPatience);
       if (call.timeout <= kLeastPatience) return time_is_over();
-      const bool is_short = call.timeout < kRequestPatience;
+      const bool is_short = call.timeout < Ask::kPatience;
       try {
         return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
@@ -254,8 +269,7 @@ class ServerDoctor {
     };
   }
 
-  std::unexpected<Error> time_is_over() {
-    is_cut_ = true;
+  static std::unexpected<Error> time_is_over() {
     return sluice::fail(kLimitReached, std::string(kTimeIsOver));
   }
 
@@ -308,6 +322,7 @@ class ServerDoctor {
     if (interrupt_ && interrupt_->token().stop_requested()) {
       return sluice::fail(kExitInterrupted, "");
     }
+    gather_limited();
     if (gone_) {
       const bool is_silent = gone_->code == kGatewayTimeout || gone_->code == kTimedOut;
       out_.checks.push_back(to_check(
@@ -320,10 +335,34 @@ class ServerDoctor {
       out_.exit_code = kExitUnreachable;
     }
     if (out_.exit_code == kExitOk && any_failed(out_.checks)) out_.exit_code = kExitFailure;
-    if (out_.exit_code == kExitOk && is_cut_) {
+    if (out_.exit_code == kExitOk && needs_login_) out_.exit_code = kExitAuthorization;
+    if (needs_login_) {
+      out_.all_is_well = "No violation found, as far as can be seen without a login";
+    } else if (is_cut()) {
       out_.all_is_well = "No violation found in what could be examined";
     }
     return std::move(out_);
+  }
+
+  /// Whether something is not examined.
+  [[nodiscard]] bool is_cut() const {
+    return std::ranges::any_of(out_.checks, [](const Check& check) {
+      return check.status == Check::Status::note && check.finding.contains(kNotExamined);
+    });
+  }
+
+  /// Makes one note of all that the server had no more requests for.
+  void gather_limited() {
+    std::string subjects;
+    std::erase_if(out_.checks, [&](const Check& check) {
+      const bool is_limited = check.finding.contains(kLimitsRequests);
+      if (is_limited) subjects.append(subjects.empty() ? "" : ", ").append(check.subject);
+      return is_limited;
+    });
+    if (subjects.empty()) return;
+    out_.checks.push_back(to_check("requests", "RFC 6585, section 4",
+                                   Verdict::note(std::string(kLimitsRequests) + ": " + subjects,
+                                                 "Let more requests through for a while")));
   }
 
   const Target* target_;
@@ -332,7 +371,7 @@ class ServerDoctor {
   /// From the time on when there may be something to end.
   std::optional<StopOnInterrupt> interrupt_;
   std::optional<Error> gone_;  // why the server is not there any more
-  bool is_cut_ = false;        // something is not examined for want of time or requests
+  bool needs_login_ = false;   // something is not examined without it
   ServerExamination out_;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/terminal/terminal.hpp"
 #include "json/members.hpp"
 #include "json_schema/json_schema.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -284,6 +285,14 @@ std::optional<Verdict> check_result_type(Features& features) {
   return Verdict::fail("results have no resultType", "Set resultType, mostly to \"complete\"");
 }
 
+bool is_silence(const Error& error) {
+  return error.code == kTimedOut || error.code == kGatewayTimeout;
+}
+
+Verdict unanswered(const std::string& request) {
+  return Verdict::fail("no answer to " + request, std::string(kAnswerEach));
+}
+
 std::optional<Verdict> check_cursor(Features& features) {
   if (!features.tools || features.tools->problem) return {};
   const Result<json::object> page = features.request("tools/list", {{"cursor", kNoCursor}});
@@ -291,6 +300,7 @@ std::optional<Verdict> check_cursor(Features& features) {
     return Verdict::note("tools/list answers a cursor that it has never given",
                          "Refuse it with an error -32602: clients then begin again");
   }
+  if (is_silence(page.error())) return unanswered("an unknown cursor");
   const std::string found = "error " + std::to_string(page.error().code) + " to an unknown cursor";
   if (page.error().code == kLimitReached) return Verdict::note(page.error().message);
   if (page.error().code == kInvalidParams) return Verdict::ok(found);
@@ -301,7 +311,10 @@ std::optional<Verdict> check_order(Features& features) {
   if (!has_entries(features.tools)) return {};
   const Result<json::object> again = features.request("tools/list", {});
   if (!again && again.error().code == kLimitReached) return Verdict::note(again.error().message);
-  if (!again) return {};
+  if (!again) {
+    return Verdict::fail("tools/list cannot be had the second time: " + again.error().message,
+                         std::string(kAnswerEach));
+  }
   const json::value* const before = features.tools->pages.front().if_contains("tools");
   const json::value* const after = again->if_contains("tools");
   if (after != nullptr && *before == *after) return Verdict::ok("the same each time");
@@ -314,6 +327,7 @@ std::optional<Verdict> check_foreign_method(Features& features) {
   const Result<json::object> answer = features.request("sluice-doctor/unknown", {});
   if (!answer && answer.error().code == kMethodNotFound) return Verdict::ok("error -32601");
   if (!answer && answer.error().code == kLimitReached) return Verdict::note(answer.error().message);
+  if (!answer && is_silence(answer.error())) return unanswered("an unknown method");
   return Verdict::fail(
       answer ? "an unknown method has a result"
              : "error " + std::to_string(answer.error().code) + " to an unknown method",

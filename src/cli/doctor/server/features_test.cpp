@@ -12,6 +12,7 @@
 
 #include "cli/terminal/terminal.hpp"
 #include "core/text/secrets.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -74,6 +75,26 @@ TEST(DoctorFeatures, EntriesAreListedOnceAndToolsAreDescribed) {
   EXPECT_EQ(statuses("[]", 0).at("cursor"), Status::note) << "it answers what it has never given";
   EXPECT_EQ(good.at("templates"), Status::ok);
   EXPECT_EQ(statuses("7", 0).at("templates"), Status::fail) << "it is no list";
+}
+
+TEST(DoctorFeatures, RequestsWithoutAnAnswerAreFaults) {
+  for (const int silence : {kTimedOut, kGatewayTimeout}) {
+    int lists = 0;
+    Features features{.revision = &newest_revision(Era::legacy),
+                      .about = {{"capabilities", {{"tools", json::object()}}}}};
+    features.request = [&](std::string_view, const json::object&) -> Result<json::object> {
+      if (++lists > 1) return fail(silence, "late");
+      return json::object{{"tools", {json::object{{"name", "a"}}}}};
+    };
+    Checks out;
+    examine_features(features, out);
+    for (const std::string_view subject : {"method", "order", "cursor"}) {
+      const auto found = std::ranges::find(out, subject, &Check::subject);
+      ASSERT_NE(found, out.end());
+      EXPECT_EQ(found->status, Status::fail) << subject;
+      EXPECT_EQ(found->finding.find("error"), std::string::npos) << found->finding;
+    }
+  }
 }
 
 TEST(DoctorFeatures, WhatAServerSaysCannotLookLikeAnotherLine) {

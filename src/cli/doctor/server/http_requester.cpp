@@ -1,7 +1,9 @@
 #include "cli/doctor/server/http_requester.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <future>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -131,6 +133,7 @@ class HttpRequester::Exchange final : public std::enable_shared_from_this<Exchan
   void on_head(const HttpReplyHead& head) {
     reply_.status = head.status;
     reply_.head_after = on_loop_->loop->clock().now() - begun_at_;
+    reply_.retry_after = head.retry_after();
     for (const HeaderField& field : head.headers) {
       reply_.headers.emplace_back(field.name, field.value);
     }
@@ -202,8 +205,17 @@ HttpRequester::~HttpRequester() {
   });
 }
 
-Duration HttpRequester::within(Duration patience) const {
-  return std::min(patience, options_.deadline - std::chrono::steady_clock::now());
+Duration HttpRequester::left() const {
+  return options_.deadline - std::chrono::steady_clock::now();
+}
+
+bool HttpRequester::pause(Duration time) {
+  if (left() < time) return false;
+  std::mutex mutex;
+  std::condition_variable_any interrupt;
+  std::unique_lock lock(mutex);
+  interrupt.wait_for(lock, options_.stop, time, [] { return false; });
+  return !options_.stop.stop_requested();
 }
 
 Result<void> HttpRequester::admit(bool is_farewell, Duration at_least) {
@@ -228,11 +240,12 @@ Result<Reply> HttpRequester::ask(const Ask& ask) {
     return std::unexpected(admitted.error());
   }
   const Duration patience =
-      is_farewell ? kFarewellPatience : std::max(within(ask.patience), at_least);
+      is_farewell ? kFarewellPatience : std::max(std::min(ask.patience, left()), at_least);
   HttpClientRequest request{
       .method = ask.method, .url = options_.server, .headers = ask.headers, .body = ask.body};
   for (const auto& field : options_.headers) {
-    if (ask.is_anonymous && to_lower(field.first) == "authorization") continue;
+    const bool is_key = to_lower(field.first) == "authorization";
+    if (ask.is_foreign || (ask.is_anonymous && is_key)) continue;
     request.headers.push_back(field);
   }
   return wait_on_loop<Result<Reply>>(background_->loop(), [&](const auto& done) {

@@ -40,7 +40,8 @@ class HttpRequester final : public Requester {
 
   Result<Reply> ask(const Ask& ask) override;
   Result<OauthReply> fetch(const std::string& url) override;
-  [[nodiscard]] bool has_time() const override { return within(kForever) > Duration(); }
+  [[nodiscard]] Duration left() const override;
+  bool pause(Duration time) override;
 
  private:
   struct OnLoop;  // what belongs to the loop
@@ -49,7 +50,6 @@ class HttpRequester final : public Requester {
   /// Counts a request, which waits for `at_least` also if there is no time left. The end of a
   /// session needs no permission, and kFarewells requests are kept for it. Error: kLimitReached.
   Result<void> admit(bool is_farewell, Duration at_least);
-  [[nodiscard]] Duration within(Duration patience) const;
 
   /// One session is open at a time.
   static constexpr std::size_t kFarewells = 1;

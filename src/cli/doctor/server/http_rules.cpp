@@ -8,7 +8,19 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kForeignHost = "sluice-doctor.invalid";
 constexpr std::string_view kForeignOrigin = "https://sluice-doctor.invalid";
+
+/// Whether the server takes `ask`, which has a foreign origin, from a website whose name leads to
+/// it: with the name as its host, and without all that authorizes the user.
+bool is_open_to_websites(Examination& examination, Ask ask) {
+  if (examination.is_socket) return false;
+  ask.headers.emplace_back("Host", kForeignHost);
+  ask.is_anonymous = true;
+  ask.is_foreign = true;
+  const Result<Reply> reply = examination.ask(ask);
+  return reply && reply->status / 100 == 2;
+}
 
 }  // namespace
 
@@ -31,7 +43,9 @@ Verdict judge_origin(Examination& examination, Ask ask) {
   const std::string fix = "Answer 403 unless the server expects the origin";
   if (reply->status / 100 != 2) return Verdict::warn(found, fix);
   if (!examination.is_private()) return Verdict::warn(found, fix);
-  return Verdict::fail(found + ": any website can use this server by DNS rebinding", fix);
+  const bool is_open = is_open_to_websites(examination, std::move(ask));
+  return Verdict::fail(
+      found + (is_open ? ": any website can use this server by DNS rebinding" : ""), fix);
 }
 
 Verdict judge_answer(const Examination& examination, const Reply& reply) {

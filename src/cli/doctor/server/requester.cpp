@@ -39,6 +39,11 @@ std::optional<json::object> Reply::answer() const {
   return {};
 }
 
+bool is_of_mcp(const Reply& reply) {
+  const auto answer = reply.answer();
+  return answer && text_at(*answer, "jsonrpc") == "2.0";
+}
+
 const json::object* result_in(const std::optional<json::object>& answer) {
   return answer ? object_at(*answer, "result") : nullptr;
 }

@@ -32,9 +32,14 @@ struct Ask {
   HttpHeaderList headers = {};  // besides those that each request of the user has
   std::string body = {};
   Until until = Until::answer;
-  Duration patience = std::chrono::seconds(5);
+  Duration patience = kPatience;
   Duration at_least = {};     // of that, also when the examination has no time left
   bool is_anonymous = false;  // without what authorizes the user
+  bool is_foreign = false;    // without the other header fields of the user, too
+  std::string revision = {};  // of `initialize`, which may begin a session; empty: it is another
+
+  /// A server that is silent for so long does not answer.
+  static constexpr Duration kPatience = std::chrono::seconds(5);
 };
 
 struct ReplyEvent {
@@ -52,7 +57,8 @@ struct Reply {
   bool is_whole = false;                    // the body has ended
   Duration head_after = {};                 // since the request was begun
   std::optional<Duration> body_after = {};  // its first byte
-  std::optional<Error> cut_off = {};        // why not enough of it has come; nothing: it has
+  std::optional<Duration> retry_after = {};
+  std::optional<Error> cut_off = {};  // why not enough of it has come; nothing: it has
 
   [[nodiscard]] std::string_view header(std::string_view name) const {
     return field_in(headers, name);
@@ -68,6 +74,8 @@ struct Reply {
 
 /// The JSON-RPC response that `text` is, if it is one.
 std::optional<json::object> response_in(std::string_view text);
+/// Whether it has an answer of JSON-RPC 2.0: gateways have members named `error` too.
+bool is_of_mcp(const Reply& reply);
 /// The `result` of an answer, or null.
 const json::object* result_in(const std::optional<json::object>& answer);
 /// The code of its error; 0: it has none.
@@ -84,8 +92,11 @@ class Requester {
   /// Gets a document of authorization, guarded as GuardedHttp is. Errors: the same; 400, the place
   /// may not be asked.
   virtual Result<OauthReply> fetch(const std::string& url) = 0;
-  /// Whether the time of the examination is not over.
-  [[nodiscard]] virtual bool has_time() const = 0;
+  /// The time that the examination has left.
+  [[nodiscard]] virtual Duration left() const = 0;
+  [[nodiscard]] bool has_time() const { return left() > Duration(); }
+  /// Waits. False: there is less time left, or an interrupt came, so it has not waited to the end.
+  virtual bool pause(Duration time) = 0;
 };
 
 }  // namespace sluice

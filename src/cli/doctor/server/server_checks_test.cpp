@@ -305,7 +305,7 @@ TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
   };
   server.reply = [](const Ask&) { return Reply{.status = 401}; };
   Reply refusal{.status = 401, .headers = {{"WWW-Authenticate", "Bearer scope=\"read\""}}};
-  gather_authorization(examination, refusal);
+  gather_authorization(examination, {examination.modern("server/discover"), refusal});
   const auto table = authorization_checks();
   for (const std::string_view subject : {"challenge", "scope", "invalid token", "resource metadata",
                                          "resource", "server metadata", "PKCE", "endpoints"}) {
@@ -315,12 +315,12 @@ TEST_F(ServerChecksTest, AuthorizationIsJudgedByItsDocuments) {
   EXPECT_EQ(verdict(table, "registration").status, Status::note);
   refusal.headers.clear();
   server.document = [](const std::string&) { return fail(kBadGateway, "no connection"); };
-  gather_authorization(examination, refusal);
+  gather_authorization(examination, {examination.modern("server/discover"), refusal});
   EXPECT_EQ(verdict(table, "challenge").status, Status::fail);
   EXPECT_THAT(verdict(table, "resource metadata").finding, HasSubstr("no connection"));
   EXPECT_EQ(verdict(table, "resource metadata").status, Status::warn) << "it may have keys";
   refusal.headers = {{"WWW-Authenticate", "Bearer resource_metadata=\"https://a.example/b\""}};
-  gather_authorization(examination, refusal);
+  gather_authorization(examination, {examination.modern("server/discover"), refusal});
   EXPECT_EQ(verdict(table, "resource metadata").status, Status::fail) << "it has promised it";
 }
 
