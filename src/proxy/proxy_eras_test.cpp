@@ -293,6 +293,86 @@ TEST(ProxyTest, AClientIsToldOfWhatMayHaveChangedSinceItSubscribedAtAModernServe
   server.on_message = {};
 }
 
+TEST(ProxyTest, AClientIsToldOfWhatMayHaveChangedWhileTheServerHadEndedTheStream) {
+  FakeServer server("behind", true);
+  std::vector<json::object> listens;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "subscriptions/listen") {
+      if (message.contains("id")) server.answer(link, message, text_result("done"));
+      return;
+    }
+    listens.push_back(message);
+    server.post(link, {{"jsonrpc", "2.0"},
+                       {"method", "notifications/subscriptions/acknowledged"},
+                       {"params",
+                        {{"_meta", {{"io.modelcontextprotocol/subscriptionId", message.at("id")}}},
+                         {"notifications", message.at("params").at("notifications")}}}});
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("resources/subscribe", {{"uri", "x:y"}});
+  proxy.run();
+  client.heard.clear();
+  const std::size_t before = listens.size();
+  server.answer(*server.links.front(), listens.back(), {{"resultType", "complete"}});
+  proxy.advance(2s);
+  EXPECT_EQ(listens.size(), before + 1);
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), SizeIs(1));
+  server.on_message = {};
+}
+
+TEST(ProxyTest, AServerThatCannotListenIsNotAskedForItAgain) {
+  FakeServer server("behind", true);
+  std::size_t listens = 0;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "subscriptions/listen") {
+      ++listens;
+      server.refuse(link, message, -32601, "Method not found");
+    } else if (message.contains("id")) {
+      server.answer(link, message, text_result("done"));
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  for (const char* const uri : {"x:1", "x:2", "x:3"}) {
+    client.request("resources/subscribe", {{"uri", uri}});
+    proxy.advance(2s);
+  }
+  EXPECT_EQ(listens, 1U);
+  server.on_message = {};
+}
+
+TEST(ProxyTest, AServerThatForgetsEachSessionIsNotAskedForChangesForEver) {
+  FakeServer server("behind", false);
+  std::size_t subscriptions = 0;
+  bool is_forgetful = false;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    if (text_at(message, "method") == "resources/subscribe") ++subscriptions;
+    if (is_forgetful) return link.forget_session(to_json(message.at("id")));
+    server.answer(link, message, text_result("done"));
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  for (const char* const uri : {"x:1", "x:2"}) {
+    client.request("resources/subscribe", {{"uri", uri}});
+  }
+  proxy.run();
+  is_forgetful = true;
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  for (int i = 0; i < 100; ++i) proxy.advance(10ms);
+  EXPECT_THAT(client.result_of(id), HasSubstr("forgotten the session again"));
+  EXPECT_LE(subscriptions, 6U);
+  is_forgetful = false;
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.on_message = {};
+}
+
 TEST_P(ProxyErasTest, PassesOnTheLogAtTheLevelThatIsWanted) {
   server.on_message = [this](FakeLink& link, const json::object& message) {
     if (text_at(message, "method") != "tools/call") return server.answer(link, message, {});

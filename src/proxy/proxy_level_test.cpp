@@ -142,6 +142,35 @@ TEST(ProxyLevelTest, ALevelThatIsSetWhileASessionIsRenewedTwiceIsNotLost) {
   }
 }
 
+TEST(ProxyLevelTest, ALevelThatWasLostWithItsSessionIsToldBeforeTheNextRequest) {
+  FakeServer server("behind", false);
+  std::vector<std::string> heard;
+  std::vector<RequestId> ids;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    heard.emplace_back(text_at(message, "method"));
+    ids.push_back(to_json(message.at("id")));
+    // So often the session is forgotten.
+    if (heard.size() > 2) server.answer(link, message, text_result("done"));
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  proxy.run();
+  client.request("logging/setLevel", {{"level", "debug"}});
+  proxy.run();
+  for (int i = 0; i < 2; ++i) {
+    server.links.front()->forget_session(ids.back());
+    proxy.run();
+  }
+  EXPECT_THAT(heard, ElementsAre("logging/setLevel", "logging/setLevel"));
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_THAT(client.result_of(id), HasSubstr("done"));
+  EXPECT_THAT(
+      heard, ElementsAre("logging/setLevel", "logging/setLevel", "logging/setLevel", "tools/call"));
+}
+
 TEST(ProxyLevelTest, AServerThatForgetsEachSessionIsNotToldTheLevelForEver) {
   FakeServer server("behind", false);
   std::size_t levels = 0;

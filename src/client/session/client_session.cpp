@@ -67,7 +67,7 @@ void ClientSession::to_new_session(const RequestId& id, bool is_current) {
   if (id.empty() && is_current) end_all_asked();
   if (number == 0) return;
   OpenRequest& request = *requests_.find(number);
-  if (request.was_held || is_handshake(request.method)) {
+  if (request.was_held || is_handshake(request.method) || !request.options.renews_session) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   end_round(number, request);

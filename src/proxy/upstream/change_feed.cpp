@@ -11,6 +11,12 @@
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+/// A server that has told of changes for so long is asked again at once when it ends that.
+constexpr Duration kLasting = std::chrono::seconds(30);
+
+}  // namespace
 
 ChangeFeed::~ChangeFeed() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -25,6 +31,8 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   told_.clear();
   told_lists_ = false;
   unheard_ = {};
+  heard_since_ = {};
+  cannot_listen_ = false;
   tell();
 }
 
@@ -37,7 +45,7 @@ void ChangeFeed::want(bool lists, Uris uris) {
 void ChangeFeed::tell() {
   if (session_ == nullptr) return;
   if (session_->server().revision->era == Era::modern) {
-    if (told_lists_ == lists_ && told_ == uris_) return;
+    if (cannot_listen_ || (told_lists_ == lists_ && told_ == uris_)) return;
     if (timer_ != 0) return;  // which listens soon
     listen();
   } else {
@@ -47,7 +55,8 @@ void ChangeFeed::tell() {
 
 void ChangeFeed::subscribe() {
   const auto ask = [this](const char* method, const std::string& uri) {
-    session_->begin(method, {{"uri", uri}}, {},
+    // Otherwise a server that forgets each session would get one after the other.
+    session_->begin(method, {{"uri", uri}}, {.renews_session = false},
                     {.on_answer = [uri, upstream = upstream_](const Result<json::object>& answer) {
                       if (answer) return;
                       const Error why = upstream->explained(answer.error());
@@ -67,7 +76,8 @@ void ChangeFeed::subscribe() {
 
 void ChangeFeed::listen() {
   const bool is_first = unheard_.empty();
-  unheard_.lists |= lists_ && !told_lists_;
+  unheard_.lists = lists_ && (unheard_.lists || !told_lists_);
+  std::erase_if(unheard_.uris, [this](const std::string& uri) { return !uris_.contains(uri); });
   std::ranges::set_difference(uris_, told_, std::inserter(unheard_.uris, unheard_.uris.end()));
   if (is_first && !unheard_.empty()) on_asked_();
   told_lists_ = lists_;
@@ -103,12 +113,25 @@ bool ChangeFeed::is_acknowledged_by(const json::object& params) const {
   return id == nullptr || *id == session_->id_of(listening_);
 }
 
+ChangeFeed::Unheard ChangeFeed::take_unheard() {
+  if (!heard_since_) heard_since_ = loop_->clock().now();
+  return std::exchange(unheard_, {});
+}
+
 void ChangeFeed::on_ended(std::uint64_t round, const Result<json::object>& answer) {
   if (round != round_) return;
   listening_ = 0;
+  if (!answer && answer.error().code == kMethodNotFound) {
+    cannot_listen_ = true;
+    unheard_ = {};
+    return;
+  }
   told_lists_ = false;
   told_.clear();
-  if (!answer && answer.error().code == kMethodNotFound) return;
+  if (const auto since = std::exchange(heard_since_, {})) {
+    unheard_.is_after_break = true;
+    if (loop_->clock().now() - *since >= kLasting) backoff_.reset();
+  }
   timer_ = loop_->schedule_at(loop_->clock().now() + backoff_.next().value_or(Duration()),
                               [weak = weak_from_this()] {
                                 const auto self = weak.lock();

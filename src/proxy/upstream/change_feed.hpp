@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -26,6 +27,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   struct Unheard {
     bool lists = false;
     Uris uris;
+    bool is_after_break = false;  // the server had told of them before
     [[nodiscard]] bool empty() const { return !lists && uris.empty(); }
   };
 
@@ -46,7 +48,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// Whether a modern server acknowledges what it was asked for last.
   [[nodiscard]] bool is_acknowledged_by(const json::object& params) const;
   /// What a modern server has been asked for and has not acknowledged. It has, now.
-  Unheard take_unheard() { return std::exchange(unheard_, {}); }
+  Unheard take_unheard();
   /// The client itself subscribes to this, at a legacy server.
   void adopt(const std::string& uri) { told_.insert(uri); }
   /// The server has refused that.
@@ -67,6 +69,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   bool told_lists_ = false;  // what the server has been asked for
   Uris told_;
   Unheard unheard_;
+  bool cannot_listen_ = false;  // the server of this session
+  std::optional<TimePoint> heard_since_;
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening
   Backoff backoff_{{.first = std::chrono::seconds(1),

@@ -14,10 +14,11 @@ namespace sluice {
 /// they could overtake it. Belongs to its loop.
 class LevelTeller {
  public:
-  /// Sends `logging/setLevel`. `told` is called at most once, later: whether the server has taken
-  /// the level. Returns what drops the request.
-  using Tell = std::function<std::function<void()>(LoggingLevel level,
-                                                   std::function<void(bool is_taken)> told)>;
+  enum class Outcome : std::uint8_t { taken, refused, session_over };
+  using Told = std::function<void(Outcome)>;
+  /// Sends `logging/setLevel`. `told` is called at most once, later. `renews`: a session that is
+  /// forgotten is replaced for it. Returns what drops the request.
+  using Tell = std::function<std::function<void()>(LoggingLevel level, bool renews, Told told)>;
   /// Counts the levels that were to be told.
   using Round = std::uint64_t;
 
@@ -31,6 +32,8 @@ class LevelTeller {
   void want(LoggingLevel level, bool is_open);
   /// What is wanted last.
   [[nodiscard]] std::optional<LoggingLevel> wanted() const { return wanted_; }
+  /// A request begins, before which the server is told what it could not be told.
+  void tell_again();
   /// A session begins, perhaps in place of one that the server has forgotten. It knows of no level.
   /// `has_levels`: its server has them.
   void begin_session(bool has_levels);
@@ -42,9 +45,9 @@ class LevelTeller {
   [[nodiscard]] bool is_answered(Round round) const { return round <= answered_; }
 
  private:
-  void want_told();
-  void tell();
-  void on_told(bool is_taken);
+  void want_told(bool renews);
+  void tell(bool renews);
+  void on_told(Outcome outcome);
 
   const Tell tell_;
   const std::function<void()> on_answered_;
@@ -52,7 +55,7 @@ class LevelTeller {
   std::optional<LoggingLevel> told_;  // that the server has taken in this session
   std::optional<LoggingLevel> sent_;  // that it was told last
   std::function<void()> drop_;        // that request
-  bool was_dropped_ = false;          // the one before, with its session
+  bool is_lost_ = false;              // with its session
   Round round_ = 0;
   Round telling_ = 0;   // 0: none
   Round answered_ = 0;  // the last one that the server has answered

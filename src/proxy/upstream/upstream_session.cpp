@@ -53,12 +53,12 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
       upstream_(std::move(upstream)),
       client_(std::move(client)),
       listener_(&listener),
-      level_([this](LoggingLevel level,
-                    std::function<void(bool)> told) { return tell_level(level, std::move(told)); },
+      level_([this](LoggingLevel level, bool renews,
+                    LevelTeller::Told told) { return tell_level(level, renews, std::move(told)); },
              [this] { send_held(); }),
       is_shared_(is_shared),
       feed_(std::make_shared<ChangeFeed>(loop, upstream_,
-                                         [this] { first_number_ = last_number_; })) {}
+                                         [this] { has_asked_ = !requests_.empty(); })) {}
 
 UpstreamSession::~UpstreamSession() {
   for (const auto timer : {timer_, patience_}) {
@@ -194,7 +194,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   // Over a shared connection, what is said of one request may come during another.
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
-  first_number_ = last_number_;
+  has_asked_ = false;
   level_.begin_session(has_levels());
   feed_->attach(session_);
   if (is_another) listener_->on_renewed();
@@ -208,7 +208,8 @@ void UpstreamSession::on_listening() {
   const bool is_legacy = server_.revision->era == Era::legacy;
   const ChangeFeed::Unheard missed = is_legacy ? feed_->wanted() : feed_->take_unheard();
   // The client may have changed something by its requests.
-  listener_->on_listening(last_number_ == first_number_ ? ChangeFeed::Unheard() : missed);
+  const bool may_have_changed = has_asked_ || missed.is_after_break;
+  listener_->on_listening(may_have_changed ? missed : ChangeFeed::Unheard());
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -239,14 +240,19 @@ bool UpstreamSession::has_levels() const {
   return server_.revision->era == Era::legacy && has_capability(server_, "logging");
 }
 
-std::function<void()> UpstreamSession::tell_level(LoggingLevel level,
-                                                  std::function<void(bool is_taken)> told) {
-  const ClientSession::Number number =
-      session_->begin("logging/setLevel", {{"level", to_string(level)}}, {.timeout = kLifeSign},
-                      {.on_answer = [weak = weak_from_this(),
-                                     told = std::move(told)](const Result<json::object>& answer) {
-                        if (const auto self = weak.lock()) told(answer.has_value());
-                      }});
+std::function<void()> UpstreamSession::tell_level(LoggingLevel level, bool renews,
+                                                  LevelTeller::Told told) {
+  using Outcome = LevelTeller::Outcome;
+  const ClientSession::Number number = session_->begin(
+      "logging/setLevel", {{"level", to_string(level)}},
+      {.timeout = kLifeSign, .renews_session = renews},
+      {.on_answer = [weak = weak_from_this(),
+                     told = std::move(told)](const Result<json::object>& answer) {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        const bool is_over = !answer && answer.error().code == kNotFound;
+        told(answer ? Outcome::taken : is_over ? Outcome::session_over : Outcome::refused);
+      }});
   return [this, number] {
     if (session_ != nullptr) session_->cancel(number);
   };
@@ -262,6 +268,7 @@ void UpstreamSession::repeat_later(std::function<void()> go_on) {
 std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
   if (requests_.empty()) heard();
+  has_asked_ = true;
   requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
   watch();
   offer_waiting_later();
@@ -271,6 +278,7 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
 std::uint64_t UpstreamSession::begin(const std::string& method, json::object params,
                                      std::shared_ptr<UpstreamCall> call, bool may_become_task,
                                      std::shared_ptr<void> memory) {
+  if (has_levels()) level_.tell_again();
   const std::uint64_t number = add(std::move(call));
   Held request{number,          method,         std::move(params),
                may_become_task, level_.round(), std::move(memory)};
@@ -454,6 +462,9 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
     question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
     return true;
   }
+  if (call == nullptr && !related_task(question.params).empty()) {
+    call = newest_call(&UpstreamCall::may_become_task);
+  }
   if (call == nullptr) call = newest_call(&UpstreamCall::can_ask);
   if (call == nullptr) return false;
   call->on_question(std::move(question));
@@ -462,21 +473,21 @@ bool UpstreamSession::offer_to_call(ServerQuestion& question) {
 
 void UpstreamSession::offer(ServerQuestion question) {
   if (session_ == nullptr || offer_to_call(question)) return;
-  if (payer_.memory == nullptr) return ask_or_keep(std::move(question));
+  if (payer_.memory == nullptr) return ask_or_keep(std::move(question), loop_->clock().now());
   Result<MemoryHold> held =
       hold_all(payer_.memory, kQueuedMessage + size_of(question.params).memory(),
                "what a server asks you outside of calls");
   if (!held) return question.answer(std::unexpected(std::move(held.error())));
   question.answer = [held = *std::move(held), answer = std::move(question.answer)](
                         Result<json::object> said) mutable { answer(std::move(said)); };
-  ask_or_keep(std::move(question));
+  ask_or_keep(std::move(question), loop_->clock().now());
 }
 
-void UpstreamSession::ask_or_keep(ServerQuestion question) {
+void UpstreamSession::ask_or_keep(ServerQuestion question, TimePoint since) {
   const bool is_early = may_be_of_new_task(question.params);
-  if (is_early) limit_patience();
+  if (is_early) limit_patience(since);
   const bool is_asked = !is_early && listener_->on_question(question);
-  if (!is_asked) waiting_.push_back(std::move(question));
+  if (!is_asked) waiting_.push_back({std::move(question), since});
 }
 
 void UpstreamSession::offer_waiting_later() {
@@ -486,40 +497,42 @@ void UpstreamSession::offer_waiting_later() {
   });
 }
 
-void UpstreamSession::limit_patience() {
+void UpstreamSession::limit_patience(TimePoint since) {
   if (patience_ != 0) return;
-  patience_ = loop_->schedule_at(loop_->clock().now() + kTaskPatience, [this] {
+  patience_ = loop_->schedule_at(since + kTaskPatience, [this] {
     patience_ = 0;
-    is_patient_ = false;
     offer_waiting();
-    is_patient_ = true;
   });
 }
 
 void UpstreamSession::offer_waiting() {
-  for (ServerQuestion& question : std::exchange(waiting_, {})) {
+  const TimePoint now = loop_->clock().now();
+  for (auto& [question, since] : std::exchange(waiting_, {})) {
     if (session_ == nullptr) continue;
+    is_patient_ = now - since < kTaskPatience;
     // The call that might have become its task is over.
     if (is_patient_ && names_unknown_task(question.params)) {
       question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
     } else if (!offer_to_call(question)) {
-      ask_or_keep(std::move(question));
+      ask_or_keep(std::move(question), since);
     }
+    is_patient_ = true;
   }
 }
 
 void UpstreamSession::refuse_questions() {
-  for (ServerQuestion& question : std::exchange(waiting_, {})) {
-    if (may_be_of_new_task(question.params)) {
-      waiting_.push_back(std::move(question));
+  for (Waiting& each : std::exchange(waiting_, {})) {
+    if (may_be_of_new_task(each.question.params)) {
+      waiting_.push_back(std::move(each));
     } else {
-      question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
+      each.question.answer(fail(kInvalidRequest, "The client cannot be asked now"));
     }
   }
 }
 
 void UpstreamSession::on_withdrawn(std::uint64_t question) {
-  std::erase_if(waiting_, [question](const auto& each) { return each.number == question; });
+  std::erase_if(waiting_,
+                [question](const auto& each) { return each.question.number == question; });
   std::vector<std::shared_ptr<UpstreamCall>> calls;
   for (const auto& [number, request] : requests_) calls.push_back(request.call);
   for (const auto& call : calls) call->on_withdrawn(question);

@@ -142,6 +142,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::shared_ptr<UpstreamCall> call;
     bool is_paused = false;
   };
+  struct Waiting {
+    ServerQuestion question;
+    TimePoint since;
+  };
   struct Held {
     std::uint64_t number;
     std::string method;
@@ -161,7 +165,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void opened(const Result<void>& outcome);
   /// Whether the server has log levels.
   [[nodiscard]] bool has_levels() const;
-  std::function<void()> tell_level(LoggingLevel level, std::function<void(bool is_taken)> told);
+  std::function<void()> tell_level(LoggingLevel level, bool renews, LevelTeller::Told told);
   /// A new session's server hears of the level before what is sent again.
   void repeat_later(std::function<void()> go_on);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
@@ -180,9 +184,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Lets calls ask what waits, in a later turn.
   void offer_waiting_later();
   /// No question waits for ever for the answer that names its task.
-  void limit_patience();
+  void limit_patience(TimePoint since);
   /// Asks outside of all calls, or later.
-  void ask_or_keep(ServerQuestion question);
+  void ask_or_keep(ServerQuestion question, TimePoint since);
   void on_withdrawn(std::uint64_t question);
   /// The newest call of which `is_right` holds; null if there is none.
   [[nodiscard]] std::shared_ptr<UpstreamCall> newest_call(
@@ -212,9 +216,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   // Numbers grow, so the newest goes to the end, and nothing is allocated for it.
   boost::container::flat_map<std::uint64_t, Request> requests_;
   std::uint64_t last_number_ = 0;
-  std::uint64_t first_number_ = 0;       // the last one before the server was asked for changes
-  std::vector<ServerQuestion> waiting_;  // that could not be asked yet
-  Executor::TimerId patience_ = 0;       // of those that wait for an answer that names their task
+  bool has_asked_ = false;          // anything since the server was asked for changes
+  std::vector<Waiting> waiting_;    // that could not be asked yet
+  Executor::TimerId patience_ = 0;  // of those that wait for an answer that names their task
   bool is_patient_ = true;
   LevelTeller level_;
   std::vector<std::function<void()>> repeating_;  // what waits for it in a new session

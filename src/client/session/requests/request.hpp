@@ -19,6 +19,9 @@ struct RequestOptions {
   Duration timeout = {};  // in total; 0: no limit
   /// A modern server may make a task of it, and then answers with a CreateTaskResult (SEP-2663).
   bool may_become_task = false;
+  /// Whether a new session is begun for it if the server has forgotten this one. Otherwise it
+  /// fails.
+  bool renews_session = true;
   /// It is asked also while as many requests are unanswered as may be.
   bool is_probe = false;
   /// What the message takes in somebody's memory; kept until the link has done with it, also if the
