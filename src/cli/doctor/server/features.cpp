@@ -97,6 +97,10 @@ std::optional<Verdict> check_resources(Features& features) {
   return judge_list(features.resources, "resources");
 }
 std::optional<Verdict> check_templates(Features& features) {
+  // No rule demands them of a server that has resources.
+  const bool has_none = features.templates && features.templates->problem &&
+                        features.templates->problem->code == kMethodNotFound;
+  if (has_none) return Verdict::note("none: the server knows no resources/templates/list");
   return judge_list(features.templates, "resource templates");
 }
 

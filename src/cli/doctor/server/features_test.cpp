@@ -40,6 +40,24 @@ TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
   })) << "it is not declared";
 }
 
+TEST(DoctorFeatures, AServerWithResourcesNeedsNoTemplates) {
+  Features features{.revision = &newest_revision(Era::legacy),
+                    .about = {{"capabilities", {{"resources", json::object()}}}}};
+  int code = -32601;
+  features.request = [&](std::string_view method, const json::object&) -> Result<json::object> {
+    if (method == "resources/templates/list") return fail(code, "no");
+    return json::object{{"resources", json::array()}};
+  };
+  const auto status = [&] {
+    Checks out;
+    examine_features(features, out);
+    return std::ranges::find(out, "templates", &Check::subject)->status;
+  };
+  EXPECT_EQ(status(), Status::note);
+  code = -32603;
+  EXPECT_EQ(status(), Status::fail);
+}
+
 TEST(DoctorFeatures, EntriesAreListedOnceAndToolsAreDescribed) {
   const auto statuses = [](std::string_view entries, int cursor_error) {
     Features features{
