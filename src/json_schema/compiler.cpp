@@ -347,7 +347,7 @@ class Compiler {
     if (!target) return std::unexpected(target.error());
     const json::value& schema = *documents_.place(*target).schema;
     if (schema.is_object() && schema.get_object().contains("$recursiveAnchor")) {
-      return invalid("$recursiveAnchor is not supported; $dynamicRef of 2020-12 replaced it");
+      return unsupported("$recursiveAnchor is not supported; $dynamicRef of 2020-12 replaced it");
     }
     any().all_of.push_back(*target);
     return {};
@@ -373,16 +373,19 @@ class Compiler {
     }
     const JsonSchemaLimits& limits = options_.limits;
     if (source.size() > limits.max_pattern_bytes) {
-      return invalid("the regular expression has more than " +
-                     std::to_string(limits.max_pattern_bytes) + " bytes");
+      return unsupported("the regular expression has more than " +
+                         std::to_string(limits.max_pattern_bytes) + " bytes");
     }
     if (program_.patterns.size() >= limits.max_patterns) {
-      return invalid("the schema has more than " + std::to_string(limits.max_patterns) +
-                     " regular expressions");
+      return unsupported("the schema has more than " + std::to_string(limits.max_patterns) +
+                         " regular expressions");
     }
-    std::expected<JsonPattern, std::string> pattern =
+    std::expected<JsonPattern, RegexError> pattern =
         JsonPattern::compile(source, limits.max_pattern_memory, pattern_work_);
-    if (!pattern) return invalid("the regular expression is refused: " + pattern.error());
+    if (!pattern) {
+      const std::string why = "the regular expression is refused: " + pattern.error().message;
+      return pattern.error().may_be_valid ? unsupported(why) : invalid(why);
+    }
     rule = static_cast<SchemaIndex>(program_.patterns.size());
     program_.patterns.push_back(*std::move(pattern));
     patterns_.emplace(source, rule);
@@ -474,6 +477,9 @@ class Compiler {
 
   std::unexpected<Error> invalid(const std::string& message) const {
     return documents_.error(at_, keyword_, message);
+  }
+  std::unexpected<Error> unsupported(const std::string& message) const {
+    return documents_.unsupported(at_, keyword_, message);
   }
 
   JsonSchemaOptions options_;

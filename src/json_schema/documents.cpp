@@ -93,8 +93,8 @@ Result<SchemaIndex> SchemaDocuments::add_schema(const json::value& schema, Schem
                                                 std::size_t depth) {
   const auto at = static_cast<SchemaIndex>(locations_.size());
   if (locations_.size() >= options_.limits.max_subschemas) {
-    return fail(kInvalidParams, "invalid schema: it has more than " +
-                                    std::to_string(options_.limits.max_subschemas) + " subschemas");
+    return fail(kLimitReached, "invalid schema: it has more than " +
+                                   std::to_string(options_.limits.max_subschemas) + " subschemas");
   }
   place.schema = &schema;
   locations_.push_back(place);
@@ -270,9 +270,9 @@ Result<void> SchemaDocuments::read_vocabularies(SchemaIndex at, std::string_view
     if (found != options_.documents->end()) meta = &found->second;
   }
   if (meta == nullptr || !meta->is_object()) {
-    return error(at, "$schema",
-                 "the dialect " + in_quotes(meta_schema) + " is not supported; use " +
-                     std::string(kDialect));
+    return unsupported(at, "$schema",
+                       "the dialect " + in_quotes(meta_schema) + " is not supported; use " +
+                           std::string(kDialect));
   }
   const json::value* const vocabularies = meta->get_object().if_contains("$vocabulary");
   if (vocabularies == nullptr || !vocabularies->is_object()) return {};
@@ -338,8 +338,9 @@ Result<std::uint32_t> SchemaDocuments::find_resource(std::string_view uri, Schem
     if (found != options_.documents->end()) return add_document(found->second, uri);
   }
   if (const json::value* const meta = bundled_meta_schema(uri)) return add_document(*meta, uri);
-  return error(from, keyword,
-               "the document " + in_quotes(uri) + " is not known, and documents are never fetched");
+  return unsupported(
+      from, keyword,
+      "the document " + in_quotes(uri) + " is not known, and documents are never fetched");
 }
 
 Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
@@ -394,6 +395,13 @@ std::unexpected<Error> SchemaDocuments::error(SchemaIndex at, std::string_view k
   std::string where = location(at);
   if (!keyword.empty()) where.append("/").append(keyword);
   return fail(kInvalidParams, "invalid schema at " + where + ": " + message);
+}
+
+std::unexpected<Error> SchemaDocuments::unsupported(SchemaIndex at, std::string_view keyword,
+                                                    const std::string& message) const {
+  std::unexpected<Error> out = error(at, keyword, message);
+  out.error().code = kLimitReached;
+  return out;
 }
 
 std::string SchemaDocuments::location(SchemaIndex at) const {

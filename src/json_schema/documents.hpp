@@ -69,6 +69,9 @@ class SchemaDocuments {
   /// An error that says that the schema `at` is invalid at its `keyword`, which may be empty.
   std::unexpected<Error> error(SchemaIndex at, std::string_view keyword,
                                const std::string& message) const;
+  /// The same of a schema that may be valid, but is not supported or too large.
+  std::unexpected<Error> unsupported(SchemaIndex at, std::string_view keyword,
+                                     const std::string& message) const;
 
  private:
   struct Anchor {

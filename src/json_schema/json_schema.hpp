@@ -88,9 +88,9 @@ struct JsonSchemaProgram;
 /// trailing `$`. Matching takes linear time. Numbers are compared by their exact value.
 class JsonSchema {
  public:
-  /// Compiles `schema`, which need not outlive the call. Errors carry JSON-RPC's -32602 and give
-  /// the location as a JSON pointer: `invalid schema at #/properties/a/type: there is no type
-  /// "strnig"`.
+  /// Compiles `schema`, which need not outlive the call. Errors carry JSON-RPC's -32602, or
+  /// kLimitReached for what may be valid, but is not supported or too large. They give the location
+  /// as a JSON pointer: `invalid schema at #/properties/a/type: there is no type "strnig"`.
   static Result<JsonSchema> compile(const json::value& schema,
                                     const JsonSchemaOptions& options = {});
 

@@ -139,11 +139,11 @@ class Translator {
  public:
   explicit Translator(std::string_view pattern) : pattern_(pattern) {}
 
-  std::expected<TranslatedRegex, std::string> translate() {
+  std::expected<TranslatedRegex, RegexError> translate() {
     Text main = disjunction();
     if (main && !rest().empty()) main = std::unexpected("it has a ) without a (");
-    if (!main) return std::unexpected(std::move(main).error());
-    if (alternatives_ && !parts_.empty()) return std::unexpected(std::string(kLookaround));
+    if (main && alternatives_ && !parts_.empty()) main = unsupported(kLookaround);
+    if (!main) return std::unexpected(RegexError{std::move(main).error(), may_be_valid_});
     parts_.push_back({std::move(*main), true});
     std::uint64_t work = visits_ * kWorkOfVisit + properties_ * kWorkOfProperty;
     for (const RegexPart& part : parts_) work += part.expression.size();
@@ -153,6 +153,11 @@ class Translator {
  private:
   static constexpr std::string_view kLookaround =
       "lookaround is supported only right after a leading ^ and right before a trailing $";
+
+  std::unexpected<std::string> unsupported(std::string_view why) {
+    may_be_valid_ = true;
+    return std::unexpected(std::string(why));
+  }
 
   std::string_view rest() const { return pattern_.substr(at_); }
   char peek() const { return at_ < pattern_.size() ? pattern_[at_] : '\0'; }
@@ -229,13 +234,13 @@ class Translator {
   }
 
   Text trailing_lookbehind() {
-    if (depth_ != 0) return std::unexpected(std::string(kLookaround));
+    if (depth_ != 0) return unsupported(kLookaround);
     const bool wanted = pattern_[at_ + 3] == '=';
     at_ += 4;
     Text inside = group_inside();
     if (!inside) return inside;
     const bool another = rest().starts_with("(?<=") || rest().starts_with("(?<!");
-    if (!another && rest() != "$") return std::unexpected(std::string(kLookaround));
+    if (!another && rest() != "$") return unsupported(kLookaround);
     parts_.push_back({"(?:" + *inside + ")\\z", wanted});
     return std::string();
   }
@@ -280,7 +285,7 @@ class Translator {
   Text group() {
     ++at_;
     if (rest().starts_with("?=") || rest().starts_with("?!")) {
-      return std::unexpected(std::string(kLookaround));
+      return unsupported(kLookaround);
     }
     if (take("?<")) {
       const std::size_t end = rest().find('>');
@@ -451,11 +456,11 @@ class Translator {
         if (!is_digit(peek())) return one_character(0);
         break;
       case 'k':
-        return std::unexpected("backreferences are not supported");
+        return unsupported("backreferences are not supported");
       default:
         if (!is_letter(c) && !is_digit(c)) return one_character(static_cast<char32_t>(c));
         if (c >= '1' && c <= '9' && !in_class) {
-          return std::unexpected("backreferences are not supported");
+          return unsupported("backreferences are not supported");
         }
     }
     return std::unexpected(std::string("there is no escape \\") + c);
@@ -516,7 +521,7 @@ class Translator {
       const std::string_view key = name.substr(0, equals);
       script = key == "Script" || key == "sc";
       if (!script && key != "General_Category" && key != "gc") {
-        return std::unexpected("it has a Unicode property that is not supported");
+        return unsupported("it has a Unicode property that is not supported");
       }
       name.remove_prefix(equals + 1);
     }
@@ -529,7 +534,7 @@ class Translator {
     const bool word =
         !name.empty() && std::ranges::all_of(name, [](char c) { return is_letter(c) || c == '_'; });
     if (!word || script != (name.size() > 2)) {
-      return std::unexpected("it has a Unicode property that is not supported");
+      return unsupported("it has a Unicode property that is not supported");
     }
     return character_set((negated ? "\\P{" : "\\p{") + std::string(name) + "}");
   }
@@ -538,6 +543,7 @@ class Translator {
   std::size_t at_ = 0;
   int depth_ = 0;
   bool alternatives_ = false;  // there are alternatives outside of groups
+  bool may_be_valid_ = false;  // though it is refused
   std::vector<RegexPart> parts_;
   std::uint64_t visits_ = 0;
   std::uint64_t properties_ = 0;  // \p and \P
@@ -545,7 +551,7 @@ class Translator {
 
 }  // namespace
 
-std::expected<TranslatedRegex, std::string> translate_ecma_regex(std::string_view pattern) {
+std::expected<TranslatedRegex, RegexError> translate_ecma_regex(std::string_view pattern) {
   return Translator(pattern).translate();
 }
 

@@ -22,13 +22,19 @@ struct TranslatedRegex {
   std::uint64_t work = 0;
 };
 
+/// Why a regular expression is refused: a phrase such as "backreferences are not supported".
+struct RegexError {
+  std::string message;
+  bool may_be_valid = false;  // but is not supported, or takes too much
+};
+
 /// Translates a regular expression of ECMA-262 (section 22.2.1, with the `u` flag) into expressions
 /// for RE2. A text matches all of them exactly when it matches `pattern`. Like browsers without the
 /// `u` flag, this also accepts `\-` and other escaped punctuation, and a lone `{`, `}` or `]`.
 ///
 /// Lookaheads right after a leading `^` and lookbehinds right before a trailing `$` become separate
 /// expressions. Lookaround elsewhere and backreferences are refused, because neither can be matched
-/// in linear time. An error is a phrase such as "backreferences are not supported".
-std::expected<TranslatedRegex, std::string> translate_ecma_regex(std::string_view pattern);
+/// in linear time.
+std::expected<TranslatedRegex, RegexError> translate_ecma_regex(std::string_view pattern);
 
 }  // namespace sluice

@@ -22,7 +22,11 @@ std::string describe_error(const re2::RE2& expression) {
   }
 }
 
-constexpr std::string_view kTooMuch = "compiling it takes too long";
+std::unexpected<RegexError> unsupported(std::string why) {
+  return std::unexpected(RegexError{.message = std::move(why), .may_be_valid = true});
+}
+
+constexpr const char* kTooMuch = "compiling it takes too long";
 
 bool spend(std::uint64_t& work, std::uint64_t cost) {
   if (cost > work) return false;
@@ -38,12 +42,12 @@ JsonPattern::JsonPattern(JsonPattern&&) noexcept = default;
 JsonPattern& JsonPattern::operator=(JsonPattern&&) noexcept = default;
 JsonPattern::~JsonPattern() = default;
 
-std::expected<JsonPattern, std::string> JsonPattern::compile(std::string_view source,
-                                                             std::size_t max_memory,
-                                                             std::uint64_t& work) {
-  std::expected<TranslatedRegex, std::string> translated = translate_ecma_regex(source);
+std::expected<JsonPattern, RegexError> JsonPattern::compile(std::string_view source,
+                                                            std::size_t max_memory,
+                                                            std::uint64_t& work) {
+  std::expected<TranslatedRegex, RegexError> translated = translate_ecma_regex(source);
   if (!translated) return std::unexpected(std::move(translated).error());
-  if (!spend(work, translated->work)) return std::unexpected(std::string(kTooMuch));
+  if (!spend(work, translated->work)) return unsupported(kTooMuch);
 
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_never_capture(true);
@@ -51,10 +55,10 @@ std::expected<JsonPattern, std::string> JsonPattern::compile(std::string_view so
   std::vector<Part> parts;
   for (const RegexPart& part : translated->parts) {
     auto expression = std::make_unique<re2::RE2>(part.expression, options);
-    if (!expression->ok()) return std::unexpected(describe_error(*expression));
+    if (!expression->ok()) return unsupported(describe_error(*expression));
     constexpr std::uint64_t kWorkOfInstruction = 5;
     const auto size = static_cast<std::uint64_t>(expression->ProgramSize());
-    if (!spend(work, size * kWorkOfInstruction)) return std::unexpected(std::string(kTooMuch));
+    if (!spend(work, size * kWorkOfInstruction)) return unsupported(kTooMuch);
     parts.push_back({std::move(expression), part.wanted});
   }
   return JsonPattern(std::string(source), std::move(parts), translated->visits);

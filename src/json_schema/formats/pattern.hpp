@@ -12,6 +12,8 @@ namespace re2 {
 class RE2;
 }
 
+#include "json_schema/formats/ecma.hpp"
+
 namespace sluice {
 
 /// A regular expression of a schema. See translate_ecma_regex() for what it may contain. Immutable;
@@ -20,11 +22,10 @@ class JsonPattern {
  public:
   /// Compiles `source`. The compiled expression and its matching caches take at most about
   /// `max_memory` bytes. Takes from `work` what compiling costs, in about 0.1
-  /// microseconds; an expression for which too little is left is refused. An error is a phrase that
-  /// says what is wrong with `source`.
-  static std::expected<JsonPattern, std::string> compile(std::string_view source,
-                                                         std::size_t max_memory,
-                                                         std::uint64_t& work);
+  /// microseconds; an expression for which too little is left is refused.
+  static std::expected<JsonPattern, RegexError> compile(std::string_view source,
+                                                        std::size_t max_memory,
+                                                        std::uint64_t& work);
   JsonPattern(JsonPattern&&) noexcept;
   JsonPattern& operator=(JsonPattern&&) noexcept;
   ~JsonPattern();

@@ -178,43 +178,51 @@ std::optional<Verdict> check_unique_resources(Features& features) {
 }
 
 /// What is wrong with a tool's schema; empty: nothing.
-std::string schema_problem(const json::object& tool, std::string_view member, bool must_be_object) {
+/// What is wrong with a schema of a tool; or, if `may_be_valid`, why that cannot be found out.
+std::string schema_problem(const json::object& tool, std::string_view member, bool must_be_object,
+                           bool may_be_valid) {
   const json::value* const schema = tool.if_contains(member);
   const std::string name = quoted(text_at(tool, "name"));
+  if (may_be_valid && (schema == nullptr || !schema->is_object())) return {};
   if (schema == nullptr) return member == "inputSchema" ? name + " has none" : std::string();
   if (!schema->is_object()) return name + ": it is no object";
-  if (must_be_object && text_at(schema->get_object(), "type") != "object") {
-    return name + ": its type is not \"object\"";
-  }
+  const bool is_other_type = must_be_object && text_at(schema->get_object(), "type") != "object";
+  if (is_other_type) return may_be_valid ? std::string() : name + ": its type is not \"object\"";
   const Result<JsonSchema> compiled = JsonSchema::compile(*schema);
-  if (compiled) return {};
+  if (compiled || (compiled.error().code == kLimitReached) != may_be_valid) return {};
   // The message may have only a part of a secret.
   const std::string text = to_json(*schema);
   const bool has_secret = without_secrets(text) != text;
   return name + ": " + (has_secret ? "it is invalid" : compiled.error().message);
 }
 
+Verdict judge_schemas(const ListFacts& tools, std::string_view member, bool must_be_object,
+                      const std::string& fix) {
+  const auto problems = [&](bool may_be_valid) {
+    return problems_of(tools, [&](const json::object& tool) {
+      return schema_problem(tool, member, must_be_object, may_be_valid);
+    });
+  };
+  if (const std::string invalid = problems(false); !invalid.empty()) {
+    return Verdict::fail(invalid, fix);
+  }
+  const std::string unknown = problems(true);
+  if (unknown.empty()) return Verdict::ok("all valid");
+  return Verdict::note("not all can be checked: " + unknown,
+                       "Use simpler ones if you can: not all clients support them");
+}
+
 std::optional<Verdict> check_input_schemas(Features& features) {
   if (!has_entries(features.tools)) return {};
-  const std::string problems = problems_of(*features.tools, [](const json::object& tool) {
-    return schema_problem(tool, "inputSchema", true);
-  });
-  if (problems.empty()) return Verdict::ok("all valid");
-  return Verdict::fail(problems,
+  return judge_schemas(*features.tools, "inputSchema", true,
                        "Give each tool a valid JSON Schema of type \"object\": clients "
                        "drop the tool, or all of them");
 }
 
 std::optional<Verdict> check_output_schemas(Features& features) {
   if (!has_entries(features.tools) || !features.revision->structured_output) return {};
-  const bool must_be_object = !features.revision->structured_values;
-  const std::string problems = problems_of(*features.tools, [&](const json::object& tool) {
-    return schema_problem(tool, "outputSchema", must_be_object);
-  });
-  if (problems.empty()) return Verdict::ok("all valid");
-  return Verdict::fail(problems,
-                       "Correct the schema, or leave it out: clients check results "
-                       "against it");
+  return judge_schemas(*features.tools, "outputSchema", !features.revision->structured_values,
+                       "Correct the schema, or leave it out: clients check results against it");
 }
 
 std::optional<Verdict> check_header_annotations(Features& features) {

@@ -40,6 +40,24 @@ TEST(DoctorFeatures, ListsAreReadToTheirEndOrToTheLimit) {
   })) << "it is not declared";
 }
 
+TEST(DoctorFeatures, ASchemaThatIsNotSupportedIsNotSaidToBeInvalid) {
+  const auto status = [](std::string_view pattern) {
+    Features features{.revision = &newest_revision(Era::legacy),
+                      .about = {{"capabilities", {{"tools", json::object()}}}}};
+    features.request = [&](std::string_view, const json::object&) -> Result<json::object> {
+      const json::object schema{{"type", "object"},
+                                {"properties", {{"a", {{"pattern", pattern}}}}}};
+      return json::object{{"tools", {{{"name", "a"}, {"inputSchema", schema}}}}};
+    };
+    Checks out;
+    examine_features(features, out);
+    return std::ranges::find(out, "input schemas", &Check::subject)->status;
+  };
+  EXPECT_EQ(status("^a"), Status::ok);
+  EXPECT_EQ(status("^a(?!.*--)b"), Status::note);
+  EXPECT_EQ(status("(a"), Status::fail);
+}
+
 TEST(DoctorFeatures, AServerWithResourcesNeedsNoTemplates) {
   Features features{.revision = &newest_revision(Era::legacy),
                     .about = {{"capabilities", {{"resources", json::object()}}}}};
