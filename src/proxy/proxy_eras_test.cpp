@@ -345,6 +345,30 @@ TEST(ProxyTest, AServerThatCannotListenIsNotAskedForItAgain) {
   server.on_message = {};
 }
 
+TEST(ProxyTest, ASubscriptionRenewsASessionThatWasForgottenLongAgo) {
+  FakeServer server("behind", false);
+  std::vector<std::string> heard;
+  bool has_forgotten = false;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    heard.emplace_back(text_at(message, "method"));
+    if (std::exchange(has_forgotten, false)) return link.forget_session(to_json(message.at("id")));
+    server.answer(link, message, text_result("done"));
+  };
+  FakeProxy proxy({server.upstream()}, {.has_one_session = true});
+  FakeClient one(*proxy.server, Kind::session);
+  one.initialize();
+  proxy.run();
+  heard.clear();
+  has_forgotten = true;
+  FakeClient two(*proxy.server, Kind::connection);
+  two.request("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", {"x:y"}}}}});
+  proxy.run();
+  EXPECT_THAT(heard, ::testing::Each("resources/subscribe"));
+  EXPECT_GT(heard.size(), 1U) << "again in the new session";
+  server.on_message = {};
+}
+
 TEST(ProxyTest, AServerThatForgetsEachSessionIsNotAskedForChangesForEver) {
   FakeServer server("behind", false);
   std::size_t subscriptions = 0;

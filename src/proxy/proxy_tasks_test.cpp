@@ -463,6 +463,30 @@ TEST(ProxyTasks, AQuestionThatWaitsForACallWhichIsCancelledIsRefused) {
   server.on_message = {};
 }
 
+TEST(ProxyTasks, AQuestionThatHasWaitedLongIsNotAskedInAnUnrelatedCall) {
+  TaskServer server("behind", false);
+  std::optional<json::object> call;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tools/call") return server.play(link, message);
+    if (!message.at("params").as_object().contains("task")) return;  // goes on
+    call = message;
+  };
+  FakeProxy proxy({server.upstream()});
+  AskedClient client(proxy);
+  client.call();
+  proxy.advance(1500ms);
+  server.post(*server.links.front(), question_of(server));
+  proxy.run();
+  proxy.advance(1s);
+  client.client.request("tools/call", {{"name", "other"}});
+  proxy.run();
+  server.answer(*server.links.front(), *call, server.done());
+  proxy.advance(3s);
+  EXPECT_THAT(client.asked(), SizeIs(0));
+  EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
+  server.on_message = {};
+}
+
 TEST(ProxyTasks, AServerThatWaitsForItsQuestionBeforeItNamesTheTaskIsNotWaitedForForEver) {
   for (const bool has_one_session : {false, true}) {
     TaskServer server("behind", false);

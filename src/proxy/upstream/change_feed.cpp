@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 /// A server that has told of changes for so long is asked again at once when it ends that.
-constexpr Duration kLasting = std::chrono::seconds(30);
+constexpr Duration kLasting = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -33,7 +33,8 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   unheard_ = {};
   heard_since_ = {};
   cannot_listen_ = false;
-  tell();
+  has_listened_ = false;
+  tell(true);
 }
 
 void ChangeFeed::want(bool lists, Uris uris) {
@@ -42,21 +43,21 @@ void ChangeFeed::want(bool lists, Uris uris) {
   tell();
 }
 
-void ChangeFeed::tell() {
+void ChangeFeed::tell(bool is_new) {
   if (session_ == nullptr) return;
   if (session_->server().revision->era == Era::modern) {
     if (cannot_listen_ || (told_lists_ == lists_ && told_ == uris_)) return;
     if (timer_ != 0) return;  // which listens soon
     listen();
   } else {
-    subscribe();
+    subscribe(is_new);
   }
 }
 
-void ChangeFeed::subscribe() {
-  const auto ask = [this](const char* method, const std::string& uri) {
+void ChangeFeed::subscribe(bool is_new) {
+  const auto ask = [this, is_new](const char* method, const std::string& uri) {
     // Otherwise a server that forgets each session would get one after the other.
-    session_->begin(method, {{"uri", uri}}, {.renews_session = false},
+    session_->begin(method, {{"uri", uri}}, {.renews_session = !is_new},
                     {.on_answer = [uri, upstream = upstream_](const Result<json::object>& answer) {
                       if (answer) return;
                       const Error why = upstream->explained(answer.error());
@@ -110,18 +111,21 @@ bool ChangeFeed::is_acknowledged_by(const json::object& params) const {
   const json::object* const meta = object_at(params, "_meta");
   const json::value* const id =
       meta == nullptr ? nullptr : meta->if_contains("io.modelcontextprotocol/subscriptionId");
-  return id == nullptr || *id == session_->id_of(listening_);
+  // Some servers make a text of the number.
+  const std::int64_t number = session_->id_of(listening_);
+  return id == nullptr || *id == number || *id == json::value(std::to_string(number));
 }
 
 ChangeFeed::Unheard ChangeFeed::take_unheard() {
   if (!heard_since_) heard_since_ = loop_->clock().now();
+  has_listened_ = true;
   return std::exchange(unheard_, {});
 }
 
 void ChangeFeed::on_ended(std::uint64_t round, const Result<json::object>& answer) {
   if (round != round_) return;
   listening_ = 0;
-  if (!answer && answer.error().code == kMethodNotFound) {
+  if (!answer && answer.error().code == kMethodNotFound && !has_listened_) {
     cannot_listen_ = true;
     unheard_ = {};
     return;

@@ -55,8 +55,9 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void disown(const std::string& uri) { told_.erase(uri); }
 
  private:
-  void tell();
-  void subscribe();
+  /// `is_new`: the session has just begun.
+  void tell(bool is_new = false);
+  void subscribe(bool is_new);
   void listen();
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
 
@@ -70,6 +71,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   Uris told_;
   Unheard unheard_;
   bool cannot_listen_ = false;  // the server of this session
+  bool has_listened_ = false;   // it has told of changes in this session
   std::optional<TimePoint> heard_since_;
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening

@@ -9,13 +9,17 @@ void LevelTeller::want(LoggingLevel level, bool is_open) {
 
 void LevelTeller::want_told(bool renews) {
   is_lost_ = false;
+  is_told_again_ = false;
   if (wanted_ == (telling_ != 0 ? sent_ : told_)) return;
   ++round_;
   if (telling_ == 0) tell(renews);
 }
 
 void LevelTeller::tell_again() {
-  if (is_lost_) want_told(true);
+  if (!is_lost_) return;
+  // The request that follows renews the session, if that is necessary.
+  want_told(false);
+  is_told_again_ = true;
 }
 
 void LevelTeller::begin_session(bool has_levels) {
@@ -46,7 +50,7 @@ void LevelTeller::tell(bool renews) {
 void LevelTeller::on_told(Outcome outcome) {
   // What was not answered in time may have been taken.
   told_ = outcome == Outcome::taken ? sent_ : std::nullopt;
-  is_lost_ = outcome == Outcome::session_over;
+  is_lost_ = outcome == Outcome::session_over && !is_told_again_;
   answered_ = std::exchange(telling_, 0);
   const bool has_changed = wanted_ != sent_;
   if (!has_changed) answered_ = round_;

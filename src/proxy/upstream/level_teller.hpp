@@ -56,6 +56,7 @@ class LevelTeller {
   std::optional<LoggingLevel> sent_;  // that it was told last
   std::function<void()> drop_;        // that request
   bool is_lost_ = false;              // with its session
+  bool is_told_again_ = false;        // what was lost, once in a session
   Round round_ = 0;
   Round telling_ = 0;   // 0: none
   Round answered_ = 0;  // the last one that the server has answered

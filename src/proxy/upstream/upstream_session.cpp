@@ -511,7 +511,7 @@ void UpstreamSession::offer_waiting() {
     if (session_ == nullptr) continue;
     is_patient_ = now - since < kTaskPatience;
     // The call that might have become its task is over.
-    if (is_patient_ && names_unknown_task(question.params)) {
+    if (names_unknown_task(question.params)) {
       question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
     } else if (!offer_to_call(question)) {
       ask_or_keep(std::move(question), since);
