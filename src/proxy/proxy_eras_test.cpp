@@ -369,6 +369,47 @@ TEST(ProxyTest, ASubscriptionRenewsASessionThatWasForgottenLongAgo) {
   server.on_message = {};
 }
 
+TEST(ProxyTest, RequestsForChangesOfAResourceDoNotOvertakeEachOther) {
+  FakeServer server("behind", false);
+  std::vector<json::object> heard;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method").starts_with("resources/")) {
+      heard.push_back(message);
+    } else if (message.contains("id")) {
+      server.answer(link, message, json::object());
+    }
+  };
+  const auto methods = [&heard] {
+    std::vector<std::string> out;
+    for (const auto& each : heard) out.emplace_back(text_at(each, "method"));
+    return out;
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto listen = [&] {
+    const auto id = client.request("subscriptions/listen",
+                                   {{"notifications", {{"resourceSubscriptions", {"x:y"}}}}});
+    proxy.run();
+    return id;
+  };
+  const auto answer = [&] {
+    server.answer(*server.links.front(), heard.back(), json::object());
+    proxy.run();
+  };
+  const auto first = listen();
+  answer();
+  client.cancel(first);
+  proxy.run();
+  listen();
+  EXPECT_THAT(methods(), ElementsAre("resources/subscribe", "resources/unsubscribe"));
+  answer();
+  EXPECT_THAT(methods(),
+              ElementsAre("resources/subscribe", "resources/unsubscribe", "resources/subscribe"));
+  answer();
+  EXPECT_THAT(heard, SizeIs(3));
+  server.on_message = {};
+}
+
 TEST(ProxyTest, AServerThatForgetsEachSessionIsNotAskedForChangesForEver) {
   FakeServer server("behind", false);
   std::size_t subscriptions = 0;

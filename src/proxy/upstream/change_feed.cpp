@@ -24,6 +24,10 @@ ChangeFeed::~ChangeFeed() {
 
 void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  // What the forgotten session was asked would be repeated in the new one, in any order.
+  for (const auto& [uri, number] : std::exchange(under_way_, {})) {
+    if (session == session_) session_->cancel(number);
+  }
   session_ = std::move(session);
   backoff_.reset();
   listening_ = 0;
@@ -55,24 +59,46 @@ void ChangeFeed::tell(bool is_new) {
 }
 
 void ChangeFeed::subscribe(bool is_new) {
-  const auto ask = [this, is_new](const char* method, const std::string& uri) {
-    // Otherwise a server that forgets each session would get one after the other.
-    session_->begin(method, {{"uri", uri}}, {.renews_session = !is_new},
-                    {.on_answer = [uri, upstream = upstream_](const Result<json::object>& answer) {
-                      if (answer) return;
-                      const Error why = upstream->explained(answer.error());
-                      log_debug(
-                          "a subscription has failed",
-                          {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
-                    }});
-  };
   for (const std::string& uri : uris_) {
-    if (!told_.contains(uri)) ask("resources/subscribe", uri);
+    if (!told_.contains(uri)) ask(uri, true, is_new);
   }
-  for (const std::string& uri : told_) {
-    if (!uris_.contains(uri)) ask("resources/unsubscribe", uri);
+  for (const std::string& uri : Uris(told_)) {
+    if (!uris_.contains(uri)) ask(uri, false, is_new);
   }
-  told_ = uris_;
+}
+
+void ChangeFeed::ask(const std::string& uri, bool subscribes, bool is_new) {
+  // Over HTTP another one beside it could overtake it.
+  if (under_way_.contains(uri)) return;
+  if (subscribes) {
+    told_.insert(uri);
+  } else {
+    told_.erase(uri);
+  }
+  // Otherwise a server that forgets each session would get one after the other.
+  const bool renews = !is_new;
+  under_way_[uri] =
+      session_->begin(subscribes ? "resources/subscribe" : "resources/unsubscribe", {{"uri", uri}},
+                      {.renews_session = renews},
+                      {.on_answer = [weak = weak_from_this(), uri, subscribes,
+                                     round = round_](const Result<json::object>& answer) {
+                        const auto self = weak.lock();
+                        if (self != nullptr && self->round_ == round)
+                          self->on_asked(uri, subscribes, answer);
+                      }});
+}
+
+void ChangeFeed::on_asked(const std::string& uri, bool subscribes,
+                          const Result<json::object>& answer) {
+  under_way_.erase(uri);
+  if (!answer) {
+    const Error why = upstream_->explained(answer.error());
+    log_debug("a subscription has failed",
+              {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
+  }
+  // The client itself may have subscribed meanwhile, and been overtaken.
+  if (!subscribes && uris_.contains(uri)) told_.erase(uri);
+  tell();
 }
 
 void ChangeFeed::listen() {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -58,6 +59,10 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// `is_new`: the session has just begun.
   void tell(bool is_new = false);
   void subscribe(bool is_new);
+  /// Asks a legacy server to begin or to end a subscription, once the request before about the same
+  /// resource is answered.
+  void ask(const std::string& uri, bool subscribes, bool is_new);
+  void on_asked(const std::string& uri, bool subscribes, const Result<json::object>& answer);
   void listen();
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
 
@@ -70,8 +75,9 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   bool told_lists_ = false;  // what the server has been asked for
   Uris told_;
   Unheard unheard_;
-  bool cannot_listen_ = false;  // the server of this session
-  bool has_listened_ = false;   // it has told of changes in this session
+  std::map<std::string, ClientSession::Number> under_way_;  // at a legacy server, by their URIs
+  bool cannot_listen_ = false;                              // the server of this session
+  bool has_listened_ = false;  // it has told of changes in this session
   std::optional<TimePoint> heard_since_;
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening

@@ -177,8 +177,8 @@ std::optional<Verdict> check_unique_resources(Features& features) {
   return judge_unique(features.resources, "uri");
 }
 
-/// What is wrong with a tool's schema; empty: nothing.
 /// What is wrong with a schema of a tool; or, if `may_be_valid`, why that cannot be found out.
+/// Empty: nothing.
 std::string schema_problem(const json::object& tool, std::string_view member, bool must_be_object,
                            bool may_be_valid) {
   const json::value* const schema = tool.if_contains(member);
