@@ -376,6 +376,19 @@ json::object question_of(const TaskServer& server) {
   return out;
 }
 
+/// Asks the question of a call's task at once, and leaves the call unanswered.
+struct AskingServer : TaskServer {
+  AskingServer() : TaskServer("behind", false) {
+    on_message = [this](FakeLink& link, const json::object& message) {
+      if (text_at(message, "method") != "tools/call") return play(link, message);
+      call = message;
+      post(link, question_of(*this));
+    };
+  }
+
+  std::optional<json::object> call;
+};
+
 TEST(ProxyTasks, AQuestionThatIsHeardBeforeTheAnswerThatNamesItsTaskIsAsked) {
   for (const bool has_one_session : {false, true}) {
     for (const bool is_in_reply : {false, true}) {
@@ -402,40 +415,27 @@ TEST(ProxyTasks, AQuestionThatIsHeardBeforeTheAnswerThatNamesItsTaskIsAsked) {
 }
 
 TEST(ProxyTasks, AQuestionThatNamesATaskWhichNoCallBecomesIsRefused) {
-  TaskServer server("behind", false);
-  std::optional<json::object> call;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") != "tools/call") return server.play(link, message);
-    call = message;
-    server.post(link, question_of(server));
-  };
+  AskingServer server;
   FakeProxy proxy({server.upstream()}, {.has_one_session = true});
   AskedClient client(proxy);
   client.call();
   EXPECT_THAT(client.asked(), SizeIs(0));
   EXPECT_THAT(server.heard, Each(Not(HasSubstr(R"("id":78)")))) << "the call may become the task";
-  server.answer(*server.links.front(), *call, server.done());
+  server.answer(*server.links.front(), *server.call, server.done());
   proxy.run();
   EXPECT_THAT(client.asked(), SizeIs(0));
   EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
-  server.on_message = {};
 }
 
 TEST(ProxyTasks, AQuestionWaitsForTheAnswerThatNamesItsTaskThoughAnotherClientLeaves) {
-  TaskServer server("behind", false);
-  std::optional<json::object> call;
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") != "tools/call") return server.play(link, message);
-    call = message;
-    server.post(link, question_of(server));
-  };
+  AskingServer server;
   FakeProxy proxy({server.upstream()}, {.has_one_session = true});
   AskedClient client(proxy);
   const auto id = client.call();
   AskedClient(proxy).client.request("tools/list", {});
   proxy.run();
   EXPECT_THAT(server.heard, Each(Not(HasSubstr(R"("id":78)"))));
-  server.answer(*server.links.front(), *call, server.created());
+  server.answer(*server.links.front(), *server.call, server.created());
   proxy.run();
   client.client.request(
       "tasks/result",
@@ -443,15 +443,10 @@ TEST(ProxyTasks, AQuestionWaitsForTheAnswerThatNamesItsTaskThoughAnotherClientLe
         text_at(client.client.answer_to(id)->at("result").at("task").as_object(), "taskId")}});
   proxy.run();
   EXPECT_FALSE(client.asked().empty());
-  server.on_message = {};
 }
 
 TEST(ProxyTasks, AQuestionThatWaitsForACallWhichIsCancelledIsRefused) {
-  TaskServer server("behind", false);
-  server.on_message = [&](FakeLink& link, const json::object& message) {
-    if (text_at(message, "method") != "tools/call") return server.play(link, message);
-    server.post(link, question_of(server));
-  };
+  AskingServer server;
   FakeProxy proxy({server.upstream()});
   AskedClient client(proxy);
   const auto id = client.call();
@@ -460,7 +455,6 @@ TEST(ProxyTasks, AQuestionThatWaitsForACallWhichIsCancelledIsRefused) {
   proxy.run();
   EXPECT_THAT(client.asked(), SizeIs(0));
   EXPECT_THAT(server.heard, Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
-  server.on_message = {};
 }
 
 TEST(ProxyTasks, AQuestionThatHasWaitedLongIsNotAskedInAnUnrelatedCall) {
@@ -489,11 +483,7 @@ TEST(ProxyTasks, AQuestionThatHasWaitedLongIsNotAskedInAnUnrelatedCall) {
 
 TEST(ProxyTasks, AServerThatWaitsForItsQuestionBeforeItNamesTheTaskIsNotWaitedForForEver) {
   for (const bool has_one_session : {false, true}) {
-    TaskServer server("behind", false);
-    server.on_message = [&](FakeLink& link, const json::object& message) {
-      if (text_at(message, "method") != "tools/call") return server.play(link, message);
-      server.post(link, question_of(server));
-    };
+    AskingServer server;
     FakeProxy proxy({server.upstream()}, {.has_one_session = has_one_session});
     AskedClient client(proxy);
     client.call();
@@ -504,7 +494,6 @@ TEST(ProxyTasks, AServerThatWaitsForItsQuestionBeforeItNamesTheTaskIsNotWaitedFo
       EXPECT_THAT(server.heard,
                   Contains(AllOf(HasSubstr(R"("id":78)"), HasSubstr("Nobody follows"))));
     }
-    server.on_message = {};
   }
 }
 

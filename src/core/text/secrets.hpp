@@ -39,9 +39,8 @@ std::vector<std::string> secrets_in_url(std::string_view url);
 /// parts.
 std::vector<std::string> secrets_in_header(std::string_view name, std::string_view value);
 
-/// Secrets, and how each stands in JSON too, as usual libraries write it: some escape slashes,
-/// signs
-/// (\u002B) or characters that are not ASCII (\u00e4).
+/// Secrets, and how each stands in JSON too, as common libraries write it: some escape slashes,
+/// some signs (\u002B), and some all characters that are not ASCII (\u00e4).
 std::vector<std::string> as_in_json(std::vector<std::string> secrets);
 
 /// Masks secrets in texts. Both may be of a server's choice, so this is the algorithm of Aho and

@@ -75,21 +75,20 @@ void ChangeFeed::ask(const std::string& uri, bool subscribes, bool is_new) {
   } else {
     told_.erase(uri);
   }
-  // Otherwise a server that forgets each session would get one after the other.
-  const bool renews = !is_new;
   under_way_[uri] =
       session_->begin(subscribes ? "resources/subscribe" : "resources/unsubscribe", {{"uri", uri}},
-                      {.renews_session = renews},
+                      // Otherwise a server that forgets each session would get one after the other.
+                      {.renews_session = !is_new},
                       {.on_answer = [weak = weak_from_this(), uri, subscribes,
                                      round = round_](const Result<json::object>& answer) {
                         const auto self = weak.lock();
                         if (self != nullptr && self->round_ == round)
-                          self->on_asked(uri, subscribes, answer);
+                          self->on_answered(uri, subscribes, answer);
                       }});
 }
 
-void ChangeFeed::on_asked(const std::string& uri, bool subscribes,
-                          const Result<json::object>& answer) {
+void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
+                             const Result<json::object>& answer) {
   under_way_.erase(uri);
   if (!answer) {
     const Error why = upstream_->explained(answer.error());

@@ -32,8 +32,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
     [[nodiscard]] bool empty() const { return !lists && uris.empty(); }
   };
 
-  /// `on_asked` is called when a modern server is asked for more than it tells of, if unheard() was
-  /// empty before.
+  /// `on_asked` is called when a modern server is asked for changes, unless it has not acknowledged
+  /// others yet.
   ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream,
              std::function<void()> on_asked)
       : loop_(&loop), upstream_(std::move(upstream)), on_asked_(std::move(on_asked)) {}
@@ -62,7 +62,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// Asks a legacy server to begin or to end a subscription, once the request before about the same
   /// resource is answered.
   void ask(const std::string& uri, bool subscribes, bool is_new);
-  void on_asked(const std::string& uri, bool subscribes, const Result<json::object>& answer);
+  void on_answered(const std::string& uri, bool subscribes, const Result<json::object>& answer);
   void listen();
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
 
@@ -75,10 +75,11 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   bool told_lists_ = false;  // what the server has been asked for
   Uris told_;
   Unheard unheard_;
-  std::map<std::string, ClientSession::Number> under_way_;  // at a legacy server, by their URIs
-  bool cannot_listen_ = false;                              // the server of this session
-  bool has_listened_ = false;  // it has told of changes in this session
-  std::optional<TimePoint> heard_since_;
+  /// The requests to a legacy server that have no answer yet, by their URIs.
+  std::map<std::string, ClientSession::Number> under_way_;
+  bool cannot_listen_ = false;            // the server of this session
+  bool has_listened_ = false;             // it has told of changes in this session
+  std::optional<TimePoint> heard_since_;  // the last acknowledgement, until the stream ends
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening
   Backoff backoff_{{.first = std::chrono::seconds(1),

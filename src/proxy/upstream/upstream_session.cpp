@@ -414,7 +414,7 @@ bool UpstreamSession::is_of_nobody(const json::object& params) const {
 }
 
 bool UpstreamSession::may_be_of_new_task(const json::object& params) const {
-  return is_patient_ && !related_task(params).empty() && call_of_task(params) == nullptr &&
+  return !related_task(params).empty() && call_of_task(params) == nullptr &&
          newest_call(&UpstreamCall::may_become_task) != nullptr;
 }
 
@@ -445,14 +445,14 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   listener_->on_notification(method, params);
 }
 
-bool UpstreamSession::offer_to_call(ServerQuestion& question) {
+bool UpstreamSession::offer_to_call(ServerQuestion& question, bool may_wait) {
   // A task's questions may come in reply to any request about it.
   std::shared_ptr<UpstreamCall> call = call_of_task(question.params);
   for (const auto& [number, request] : requests_) {
     const bool is_its_own = question.request != 0 && request.number == question.request;
     if (call == nullptr && is_its_own) call = request.call;
   }
-  if (call == nullptr && may_be_of_new_task(question.params)) return false;
+  if (call == nullptr && may_wait && may_be_of_new_task(question.params)) return false;
   if (is_shared_ && question.request != 0 && call == nullptr) {
     // The call has ended meanwhile, and another may be another client's.
     question.answer(fail(kInvalidRequest, "The request that this belongs to is answered"));
@@ -509,14 +509,13 @@ void UpstreamSession::offer_waiting() {
   const TimePoint now = loop_->clock().now();
   for (auto& [question, since] : std::exchange(waiting_, {})) {
     if (session_ == nullptr) continue;
-    is_patient_ = now - since < kTaskPatience;
+    const bool may_wait = now - since < kTaskPatience;
     // The call that might have become its task is over.
     if (names_unknown_task(question.params)) {
       question.answer(fail(kInvalidRequest, std::string(kNobodyFollows)));
-    } else if (!offer_to_call(question)) {
+    } else if (!offer_to_call(question, may_wait)) {
       ask_or_keep(std::move(question), since);
     }
-    is_patient_ = true;
   }
 }
 

@@ -127,8 +127,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
   /// all calls, or later. A call that ends hands back in this way what may belong to another.
   void offer(ServerQuestion question);
-  /// The same, but returns false if no call can ask it.
-  bool offer_to_call(ServerQuestion& question);
+  /// The same, but returns false if no call can ask it now. `may_wait`: for the answer that names
+  /// its task.
+  bool offer_to_call(ServerQuestion& question, bool may_wait = true);
   /// Refuses the questions that nobody has been asked. For the end of a lease.
   void refuse_questions();
   [[nodiscard]] bool is_idle() const { return requests_.empty(); }
@@ -219,7 +220,6 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool has_asked_ = false;          // anything since the server was asked for changes
   std::vector<Waiting> waiting_;    // that could not be asked yet
   Executor::TimerId patience_ = 0;  // of those that wait for an answer that names their task
-  bool is_patient_ = true;
   LevelTeller level_;
   std::vector<std::function<void()>> repeating_;  // what waits for it in a new session
   std::vector<Held> held_;                        // requests that wait for that

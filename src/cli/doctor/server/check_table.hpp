@@ -18,7 +18,7 @@ inline constexpr std::string_view kNotExamined = "not examined: ";
 /// If the server is not there any more, or does not answer.
 inline constexpr std::string_view kServerHasGone = "not examined: the server has gone";
 
-/// If it takes no more requests for now.
+/// If it refuses requests because there were too many.
 inline constexpr std::string_view kLimitsRequests =
     "not examined: the server limits requests (HTTP 429)";
 
