@@ -10,6 +10,7 @@
 #include "core/log/log.hpp"
 #include "core/log/over_limit.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/call_memory.hpp"
 
