@@ -66,6 +66,21 @@ test('a WebSocket and HTTP with SSE behind a login are so as HTTP is', async (t)
   }
 });
 
+test('a limit of requests and a later login of HTTP with SSE break no rule either', async (t) => {
+  const { base } = await start_everything(t);
+  for (const [status, headers] of [[429, { 'retry-after': '60' }], [401, { 'www-authenticate': 'Bearer' }]]) {
+    let count = 0;
+    const url = await start_faulty_proxy(t, `${base}/sse`, (number, { method, url: at }, response) => {
+      const is_refused = method === 'POST' && !at.endsWith('/sse') && ++count > 3;
+      if (is_refused) response.writeHead(status, headers).end();
+      return is_refused;
+    });
+    const { code, bad, found } = await examine([url]);
+    assert.deepEqual([code, bad], [status === 401 ? 3 : 0, []]);
+    assert.match(found(status === 401 ? 'login' : 'requests').finding, /authorization$|HTTP 429\): /);
+  }
+});
+
 test('documents of a login that do not come do not hide it', async (t) => {
   const server = http.createServer((request, response) => {
     if (request.url.includes('well-known')) return;
@@ -108,11 +123,10 @@ test('what an MCP server says about its error is shown', async (t) => {
   assert.doesNotMatch(bad[0].fix, /URL/);
 });
 
-test('a program that is silent to what it does not know is examined all the same', async () => {
+test('a program that is silent to ping and what it does not know is examined all the same', async () => {
   const script = `
     const result = {
       initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } },
-      ping: {},
       'tools/list': { tools: [] },
     };
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {

@@ -8,6 +8,7 @@
 #include "cli/terminal/terminal.hpp"
 #include "core/text/secrets.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/error_codes.hpp"
 
 namespace sluice {
@@ -102,6 +103,12 @@ std::optional<Verdict> check_spoken(Examination& examination) {
     return Verdict::fail(
         seen(*discover) + " to " + masked_url(discover->header("Location")),
         "Use that URL, if it is the right one: clients do not take secrets along a redirect");
+  }
+  if (const Reply* const forbids = forbidding_reply(examination)) {
+    return Verdict::note(
+        std::string(kNotExamined) + outcome_of(*forbids) + " to each request",
+        "Give the key or the token that the server wants, as with --header \"Authorization: Bearer "
+        "TOKEN\"; or let it take requests to this host");
   }
   std::string what = outcome_of(discover) + " to server/discover";
   bool is_server = discover && is_of_mcp(*discover);
@@ -310,6 +317,15 @@ constexpr std::array kEraChecks = {
 };
 
 }  // namespace
+
+const Reply* forbidding_reply(const Examination& examination) {
+  if (examination.is_modern || examination.legacy_eras.empty()) return nullptr;
+  const Result<Reply>& newest = examination.legacy_eras.front().reply;
+  const auto forbids = [](const Result<Reply>& reply) {
+    return reply && reply->status == kForbidden;
+  };
+  return forbids(examination.discover) && forbids(newest) ? &*newest : nullptr;
+}
 
 std::span<const ServerCheck> era_checks() {
   return kEraChecks;

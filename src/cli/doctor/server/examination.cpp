@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/doctor/server/features.hpp"
 #include "core/version.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -22,7 +23,7 @@ bool is_of_gateway(const Reply& reply) {
 }
 
 bool is_limit_of_requests(const Result<Reply>& reply) {
-  return reply && reply->status == kTooManyRequests && !is_of_mcp(*reply);
+  return reply && reply->status == kTooManyRequests;
 }
 
 /// The revision of the session that `initialize` has begun.
@@ -83,7 +84,10 @@ Result<Reply> Examination::ask(const Ask& ask) {
   }
   if (reply) {
     has_replied_ = true;
-    if (is_refusal(*reply) && !ask.is_anonymous) {
+    const bool is_right = !ask.is_anonymous && !ask.is_wrong && !ask.asked.empty();
+    if (is_right && result_in(reply->answer()) != nullptr) answered_.insert(ask.asked);
+    const bool is_due = ask.is_wrong && answered_.contains(ask.asked);
+    if (is_refusal(*reply) && !ask.is_anonymous && !is_due) {
       if (!refusal_) refusal_ = {ask, *std::move(reply)};
       return fail(kLimitReached, std::string(kBehindLogin));
     }
@@ -157,18 +161,32 @@ Duration Examination::patience_to_start() const {
   return std::max<Duration>(Ask::kPatience, requester_->left() / 3);
 }
 
-Ask Examination::something_simple() {
-  if (answers_discover) return modern("server/discover");
-  if (const LegacyEra* const era = legacy_era()) return legacy(*era, "ping");
-  return initialize(newest_revision(Era::legacy).name);
+Result<Reply> Examination::ask_something_simple() {
+  std::vector<Ask> asks;
+  const LegacyEra* const era = legacy_era();
+  if (answers_discover) {
+    asks.push_back(modern("server/discover"));
+  } else if (era == nullptr) {
+    asks.push_back(initialize(newest_revision(Era::legacy).name));
+  } else {
+    asks.push_back(legacy(*era, "ping"));
+    // Some servers are silent to `ping` alone.
+    const std::string_view list = declared_list(era->result);
+    if (!list.empty()) asks.push_back(legacy(*era, list));
+  }
+  Result<Reply> reply = fail(kLimitReached, "not asked");
+  for (Ask& each : asks) {
+    each.at_least = kLastPatience;
+    reply = exchange(each);
+    if (reply) end_session_begun_by(each, *reply);
+    if (reply || reply.error().code == kLimitReached) break;
+  }
+  return reply;
 }
 
 Error Examination::look_again(Error why) {
   if (why.code != kGatewayTimeout) (void)requester_->pause(kRestartTime);
-  Ask simple = something_simple();
-  simple.at_least = kLastPatience;
-  const Result<Reply> again = exchange(simple);
-  if (again) end_session_begun_by(simple, *again);
+  const Result<Reply> again = ask_something_simple();
   if (again && why.code == kGatewayTimeout && !requester_->has_time()) {
     // It might have replied later.
     limit_ = Error(kLimitReached, std::string(kTimeIsOver));
@@ -202,7 +220,8 @@ Ask Examination::modern(std::string_view method, json::object params) {
           .body = to_json(json::object{{"jsonrpc", "2.0"},
                                        {"id", next_id()},
                                        {"method", method},
-                                       {"params", std::move(params)}})};
+                                       {"params", std::move(params)}}),
+          .asked = std::string(method)};
 }
 
 Ask Examination::legacy(const LegacyEra& era, std::string_view method, json::object params) {
@@ -210,7 +229,8 @@ Ask Examination::legacy(const LegacyEra& era, std::string_view method, json::obj
           .body = to_json(json::object{{"jsonrpc", "2.0"},
                                        {"id", next_id()},
                                        {"method", method},
-                                       {"params", std::move(params)}})};
+                                       {"params", std::move(params)}}),
+          .asked = std::string(method)};
 }
 
 Ask Examination::notification(const LegacyEra& era, std::string_view method) const {

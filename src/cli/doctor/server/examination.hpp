@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,7 +72,8 @@ class Examination {
   /// gone: this request and all that follow are kLimitReached. So are they if the server limits
   /// requests for longer than a moment. What a gateway says in its place is no reply, nor is one
   /// that is cut off: if it has begun a session, that is ended. A stream that ends before the
-  /// answer is resumed once. A refusal of who is not anonymous is kLimitReached.
+  /// answer is resumed once. A refusal of who is not anonymous is kLimitReached, unless the request
+  /// is wrong and the server has answered a right one of the same method.
   Result<Reply> ask(const Ask& ask);
   /// Ends the sessions that are still open, whatever has become of the server.
   void end_sessions();
@@ -129,8 +132,8 @@ class Examination {
   void end_session(const std::string& session);
   /// Ends the session that `reply` to `ask` has begun, if it has.
   void end_session_begun_by(const Ask& ask, const Reply& reply);
-  /// What the server replies to, if to anything.
-  Ask something_simple();
+  /// Asks for what the server replies to, if to anything.
+  Result<Reply> ask_something_simple();
   /// After a request that has had no reply because of `why`. The error to give for it.
   Error look_again(Error why);
 
@@ -141,6 +144,7 @@ class Examination {
   std::map<std::string, std::string> open_ = {};  // the revision of each session, by its id
   Duration slowest_start_{};                      // of the replies to `initialize`
   bool has_replied_ = false;
+  std::set<std::string, std::less<>> answered_ = {};  // methods of right requests
   bool has_limited_ = false;  // nothing more may be asked but the end of sessions
   std::optional<RefusedAsk> refusal_;
   std::optional<Error> gone_;
@@ -179,6 +183,9 @@ Result<Reply> first_reply(Examination& examination, bool is_anonymous);
 /// Asks which eras the server speaks. Opens a session for each legacy revision, and ends all but
 /// that of legacy_era(). If not all could be asked, there is a limit(), and all sessions are ended.
 void probe_eras(Examination& examination);
+/// The reply of a server that forbids server/discover and `initialize` alike, without a challenge;
+/// null: it does not. Call after probe_eras().
+const Reply* forbidding_reply(const Examination& examination);
 /// Whether the server refuses `reply`'s request for want of authorization.
 bool is_refusal(const Reply& reply);
 /// Reads the documents that say how to be authorized, beginning with the refusal, and asks the same

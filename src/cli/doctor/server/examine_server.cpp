@@ -137,6 +137,10 @@ class ServerDoctor {
       return leave_out("revisions", era_checks().front().clause, examination);
     run(era_checks(), examination);
     const LegacyEra* const era = examination.legacy_era();
+    if (forbidding_reply(examination) != nullptr) {
+      needs_login_ = true;
+      return;
+    }
     if (!examination.is_modern && era == nullptr) {
       if (examination.old_stream && examination.old_stream->is_event_stream()) {
         examine_by_client(*target_);
@@ -147,6 +151,10 @@ class ServerDoctor {
     run(legacy_http_checks(), examination);
     run(streaming_checks(), examination);
     examine_features_over_http(examination);
+    // A server may look for the session first, so it must not be over.
+    if (examination.refusal() && !examination.authorization && !examination.gone()) {
+      examine_authorization(examination, *examination.refusal());
+    }
     run(session_checks(), examination);
   }
 
@@ -210,9 +218,11 @@ class ServerDoctor {
                       .about = is_modern ? examination.discovered : era->result,
                       .is_http = true};
     features.request = [&](std::string_view method, json::object params) -> Result<json::object> {
-      const Result<Reply> reply =
-          examination.ask(is_modern ? examination.modern(method, std::move(params))
-                                    : examination.legacy(*era, method, std::move(params)));
+      Ask ask = is_modern ? examination.modern(method, std::move(params))
+                          : examination.legacy(*era, method, std::move(params));
+      if (is_list(method)) ask.patience = patience_for_list();
+      const ListTimer timer(*this, method);
+      const Result<Reply> reply = examination.ask(ask);
       if (!reply) return std::unexpected(reply.error());
       const auto answer = reply->answer();
       if (const json::object* const result = result_in(answer)) return *result;
@@ -249,21 +259,33 @@ class ServerDoctor {
                       .request = request_by(*server)};
     examine_other_era(target, *features.revision);
     examine_features(features, out_.checks);
+    if (is_refused_ && url != nullptr) note_login(url->url);
   }
 
   Features::Request request_by(Client& server) {
     return [this, &server](std::string_view method, json::object params) -> Result<json::object> {
       if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
+      if (limits_requests_) return sluice::fail(kLimitReached, std::string(kLimitsRequests));
       CallOptions call;
-      call.timeout = std::min(left(), Ask::kPatience);
+      const Duration patience = is_list(method) ? patience_for_list() : Ask::kPatience;
+      call.timeout = std::min(left(), patience);
       if (call.timeout <= kLeastPatience) return time_is_over();
-      const bool is_short = call.timeout < Ask::kPatience;
+      const bool is_short = call.timeout < patience;
+      const ListTimer timer(*this, method);
       try {
         return server.request(method, std::move(params), std::move(call)).result();
       } catch (const Error& error) {
         if (is_no_answer(error)) gone_ = why_gone(server);
         if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
         if (error.code == kTimedOut && is_short) return time_is_over();
+        if (error.code == kTooManyRequests) {
+          limits_requests_ = true;
+          return sluice::fail(kLimitReached, std::string(kLimitsRequests));
+        }
+        if (error.code == kUnauthorized) {
+          is_refused_ = true;
+          return sluice::fail(kLimitReached, std::string(kBehindLogin));
+        }
         return std::unexpected(error);
       }
     };
@@ -280,16 +302,47 @@ class ServerDoctor {
   /// Why the server does not answer; nothing: it does.
   static std::optional<Error> why_gone(Client& server) {
     const bool is_legacy = find_revision(server.revision())->era == Era::legacy;
-    CallOptions call;
-    call.timeout = kLastPatience;
-    try {
-      // The modern era has no `ping`.
-      server.request(is_legacy ? "ping" : "server/discover", {}, std::move(call)).result();
-    } catch (const Error& error) {
-      if (is_no_answer(error)) return error;
+    // The modern era has no `ping`, and some servers are silent to it alone.
+    const std::string_view list = is_legacy ? declared_list(server.about()) : "";
+    std::optional<Error> why;
+    for (const std::string_view method :
+         {is_legacy ? std::string_view("ping") : "server/discover", list}) {
+      if (method.empty()) continue;
+      CallOptions call;
+      call.timeout = kLastPatience;
+      try {
+        server.request(method, {}, std::move(call)).result();
+        return {};
+      } catch (const Error& error) {
+        if (!is_no_answer(error)) return {};
+        why = error;
+      }
     }
-    return {};
+    return why;
   }
+
+  /// Whether the server may have to start others before it answers.
+  static bool is_list(std::string_view method) { return method.ends_with("/list"); }
+  [[nodiscard]] Duration patience_for_list() const {
+    return std::max<Duration>({Ask::kPatience, left() / 3, 2 * slowest_list_});
+  }
+  /// Knows how long lists take.
+  class ListTimer {
+   public:
+    ListTimer(ServerDoctor& doctor, std::string_view method)
+        : doctor_(&doctor), is_list_(is_list(method)) {}
+    ~ListTimer() {
+      const Duration took = std::chrono::steady_clock::now() - begin_;
+      if (is_list_) doctor_->slowest_list_ = std::max(doctor_->slowest_list_, took);
+    }
+    ListTimer(const ListTimer&) = delete;
+    ListTimer& operator=(const ListTimer&) = delete;
+
+   private:
+    ServerDoctor* doctor_;
+    bool is_list_;
+    TimePoint begin_ = std::chrono::steady_clock::now();
+  };
 
   /// Whether a modern server has the legacy era as well, for old clients.
   void examine_other_era(const Target& target, const Revision& spoken) {
@@ -355,7 +408,9 @@ class ServerDoctor {
   void gather_limited() {
     std::string subjects;
     std::erase_if(out_.checks, [&](const Check& check) {
-      const bool is_limited = check.finding.contains(kLimitsRequests);
+      // What a server has said stands in quotes.
+      const bool is_limited =
+          check.status == Check::Status::note && check.finding.ends_with(kLimitsRequests);
       if (is_limited) subjects.append(subjects.empty() ? "" : ", ").append(check.subject);
       return is_limited;
     });
@@ -372,6 +427,9 @@ class ServerDoctor {
   std::optional<StopOnInterrupt> interrupt_;
   std::optional<Error> gone_;  // why the server is not there any more
   bool needs_login_ = false;   // something is not examined without it
+  bool is_refused_ = false;    // the same, as a request has shown
+  bool limits_requests_ = false;
+  Duration slowest_list_{};
   ServerExamination out_;
 };
 

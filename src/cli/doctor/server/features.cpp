@@ -27,9 +27,12 @@ constexpr std::size_t kLargeList = std::size_t{256} << 10U;
 constexpr Duration kSlowList = std::chrono::seconds(2);
 constexpr std::string_view kNoCursor = "sluice-doctor-no-such-cursor";
 
-bool is_declared(const Features& features, std::string_view capability) {
-  const json::object* const capabilities = object_at(features.about, "capabilities");
+bool is_declared(const json::object& about, std::string_view capability) {
+  const json::object* const capabilities = object_at(about, "capabilities");
   return capabilities != nullptr && capabilities->contains(capability);
+}
+bool is_declared(const Features& features, std::string_view capability) {
+  return is_declared(features.about, capability);
 }
 
 ListFacts read_list(const Features& features, std::string_view method, std::string_view key) {
@@ -372,6 +375,12 @@ constexpr std::array kFeatureChecks = {
 constexpr std::string_view kFirstOfClauses = "2025-11-25";
 
 }  // namespace
+
+std::string_view declared_list(const json::object& about) {
+  if (is_declared(about, "tools")) return "tools/list";
+  if (is_declared(about, "prompts")) return "prompts/list";
+  return is_declared(about, "resources") ? "resources/list" : "";
+}
 
 void examine_features(Features& features, Checks& out) {
   if (is_declared(features, "tools")) features.tools = read_list(features, "tools/list", "tools");

@@ -43,6 +43,9 @@ struct Features {
   std::optional<ListFacts> templates = {};
 };
 
+/// The method of a list that the server must have, as `about` declares it; empty: there is none.
+std::string_view declared_list(const json::object& about);
+
 /// Reads the lists of what the server declares, and examines them. Calls no tools.
 void examine_features(Features& features, Checks& out);
 

@@ -16,8 +16,9 @@ namespace {
 constexpr std::string_view kNoResource = "sluice-doctor:no-such-resource";
 
 /// Asks what must be refused with this status and this error.
-Verdict expect_refusal(Examination& examination, const Ask& ask, int status, int code,
+Verdict expect_refusal(Examination& examination, Ask ask, int status, int code,
                        const std::string& what, const std::string& fix) {
+  ask.is_wrong = true;
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
   const std::string found = seen(*reply) + " to " + what;
@@ -34,6 +35,7 @@ std::optional<Verdict> check_modern_origin(Examination& examination) {
 std::optional<Verdict> check_unsupported_revision(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("server/discover");
+  ask.is_wrong = true;
   set_field(ask, "MCP-Protocol-Version", "1900-01-01");
   const std::size_t at = ask.body.find(newest_revision(Era::modern).name);
   ask.body.replace(at, newest_revision(Era::modern).name.size(), "1900-01-01");
@@ -57,7 +59,7 @@ std::optional<Verdict> check_method_header(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("server/discover");
   set_field(ask, "Mcp-Method", "tools/list");
-  return expect_refusal(examination, ask, 400, kHeaderMismatch,
+  return expect_refusal(examination, std::move(ask), 400, kHeaderMismatch,
                         "an Mcp-Method that is not the body's method", "Compare both");
 }
 
@@ -65,21 +67,22 @@ std::optional<Verdict> check_missing_header(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("server/discover");
   remove_field(ask, "Mcp-Method");
-  return expect_refusal(examination, ask, 400, kHeaderMismatch, "a request without Mcp-Method",
-                        "Refuse it");
+  return expect_refusal(examination, std::move(ask), 400, kHeaderMismatch,
+                        "a request without Mcp-Method", "Refuse it");
 }
 
 std::optional<Verdict> check_version_header(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("server/discover");
   set_field(ask, "MCP-Protocol-Version", "2025-11-25");
-  return expect_refusal(examination, ask, 400, kHeaderMismatch,
+  return expect_refusal(examination, std::move(ask), 400, kHeaderMismatch,
                         "an MCP-Protocol-Version that is not that of the body", "Compare both");
 }
 
 std::optional<Verdict> check_name_header(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("resources/read", {{"uri", kNoResource}});
+  ask.is_wrong = true;
   set_field(ask, "Mcp-Name", "sluice-doctor:another");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -103,7 +106,7 @@ std::optional<Verdict> check_missing_meta(Examination& examination) {
   const std::string_view member = ",\"io.modelcontextprotocol/clientCapabilities\":{}";
   const std::size_t at = ask.body.find(member);
   ask.body.erase(at, member.size());
-  return expect_refusal(examination, ask, 400, kInvalidParams,
+  return expect_refusal(examination, std::move(ask), 400, kInvalidParams,
                         "a request without clientCapabilities in _meta", "Refuse it");
 }
 

@@ -58,8 +58,56 @@ TEST_F(ServerChecksTest, ALongLimitOfRequestsIsNoFault) {
     fresh.end_sessions();
     EXPECT_THAT(asked, ElementsAre("POST", "POST", "DELETE")) << "nothing else is asked";
   }
+}
+
+TEST_F(ServerChecksTest, ALimitOfRequestsMayBeAMessageOfMcp) {
   server.reply = [](const Ask&) { return error_reply(kTooManyRequests, -32000); };
-  EXPECT_EQ(verdict(legacy_http_checks(), "ping").status, Status::fail) << "it is an answer";
+  const Verdict found = verdict(legacy_http_checks(), "ping");
+  EXPECT_EQ(found.status, Status::note);
+  EXPECT_EQ(found.finding, kLimitsRequests);
+}
+
+TEST_F(ServerChecksTest, ARefusalOfWhatIsWrongIsAnAnswerToWhoMayAsk) {
+  server.reply = [](const Ask& ask) {
+    const bool is_right = !field_in(ask.headers, "Mcp-Session-Id").empty();
+    return is_right ? result_reply() : Reply{.status = kUnauthorized};
+  };
+  EXPECT_EQ(verdict(session_checks(), "no session").status, Status::note) << "nobody may yet";
+  Examination fresh(server, examination.server(), true);
+  fresh.legacy_eras = examination.legacy_eras;
+  EXPECT_TRUE(fresh.ask(fresh.legacy(*fresh.legacy_era(), "ping")));
+  const auto check =
+      std::ranges::find(session_checks(), std::string_view("no session"), &ServerCheck::subject);
+  const Verdict found = check->examine(fresh).value();
+  EXPECT_EQ(found.status, Status::warn);
+  EXPECT_THAT(found.finding, HasSubstr("HTTP 401 to a request without a session"));
+  EXPECT_FALSE(fresh.refusal());
+}
+
+TEST_F(ServerChecksTest, AServerThatIsSilentToPingAloneHasNotGone) {
+  examination.legacy_eras.front().result = {{"capabilities", {{"prompts", json::object()}}}};
+  std::string last;
+  server.reply = [&last](const Ask& ask) {
+    last = ask.body;
+    if (ask.body.contains("prompts/list")) return Result<Reply>(result_reply());
+    return Result<Reply>(fail(kGatewayTimeout, "no reply"));
+  };
+  EXPECT_TRUE(examination.ask(examination.legacy(*examination.legacy_era(), "prompts/list")));
+  EXPECT_EQ(verdict(legacy_http_checks(), "ping").status, Status::fail);
+  EXPECT_THAT(last, HasSubstr("prompts/list"));
+  EXPECT_FALSE(examination.gone());
+}
+
+TEST_F(ServerChecksTest, AServerThatForbidsAllIsToldFromNone) {
+  examination.is_modern = false;
+  examination.discover = Reply{.status = kForbidden};
+  examination.legacy_eras = {
+      {.asked = &newest_revision(Era::legacy), .reply = error_reply(kForbidden, -32000)}};
+  const Verdict found = verdict(era_checks(), "revisions");
+  EXPECT_EQ(found.status, Status::note);
+  EXPECT_THAT(found.finding, HasSubstr("HTTP 403, error -32000 \"no\" to each request"));
+  examination.discover = Reply{.status = 404};
+  EXPECT_EQ(verdict(era_checks(), "revisions").status, Status::fail);
 }
 
 TEST_F(ServerChecksTest, ALoginThatIsAskedForLaterIsNoFault) {

@@ -53,6 +53,7 @@ std::optional<Verdict> check_no_session(Examination& examination) {
   const LegacyEra* const era = era_with_session(examination);
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
+  ask.is_wrong = true;
   remove_field(ask, "Mcp-Session-Id");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -66,6 +67,7 @@ std::optional<Verdict> check_unknown_session(Examination& examination) {
   const LegacyEra* const era = era_with_session(examination);
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
+  ask.is_wrong = true;
   set_field(ask, "Mcp-Session-Id", "sluice-doctor-no-such-session");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -91,7 +93,9 @@ std::optional<Verdict> check_deleted_session(Examination& examination) {
     return Verdict::fail(seen(*ended) + " to DELETE",
                          "End the session, or answer 405 Method Not Allowed");
   }
-  const Result<Reply> after = examination.ask(examination.legacy(*era, "ping"));
+  Ask ask = examination.legacy(*era, "ping");
+  ask.is_wrong = true;
+  const Result<Reply> after = examination.ask(ask);
   if (!after) return Verdict::unanswered(after.error());
   const std::string found = seen(*after) + " in a session that was deleted";
   if (after->status == 404) return Verdict::ok(found);
