@@ -1,12 +1,23 @@
 #include "client/reply.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr std::size_t kLongestReason = 1000;
+/// In lower case, as in "Bad Request: No valid session ID provided".
+constexpr std::array<std::string_view, 5> kUnknownSession = {
+    "session id", "session not found", "unknown session", "session expired", "not initialized"};
+
+}  // namespace
 
 std::optional<Error> error_of(const json::object& message) {
   const json::value* error = message.if_contains("error");
@@ -47,6 +58,22 @@ Result<json::object> parse_reply(int status, std::string_view body) {
 
 bool is_passing_trouble(int status) {
   return status == 429 || (status >= 502 && status <= 504);
+}
+
+bool is_of_unknown_session(int status, std::string_view body) {
+  if (status != kBadRequest) return status == kNotFound;
+  const Result<json::value> parsed = parse_json(body);
+  const json::object* const message = parsed ? parsed->if_object() : nullptr;
+  std::string text(body.substr(0, kLongestReason));
+  if (message != nullptr) {
+    const json::value* const id = message->if_contains("id");
+    const auto error = error_of(*message);
+    if (!error || (id != nullptr && !id->is_null())) return false;
+    text = error->message.substr(0, kLongestReason);
+  }
+  text = to_lower(text);
+  return std::ranges::any_of(kUnknownSession,
+                             [&](std::string_view words) { return text.contains(words); });
 }
 
 void ReplyBody::begin(int status) {

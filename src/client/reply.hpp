@@ -27,6 +27,11 @@ inline constexpr std::string_view kRequestTooLarge =
 /// 429, 502, 503, 504.
 bool is_passing_trouble(int status);
 
+/// Whether a server says with this reply that it does not know the session of the request: 404
+/// (2025-11-25, Session Management, item 3), or what servers on the official TypeScript SDK say
+/// once they are started anew, 400 and an error without an id whose text is about that.
+bool is_of_unknown_session(int status, std::string_view body);
+
 /// Collects the body of a reply, up to a limit.
 class ReplyBody {
  public:

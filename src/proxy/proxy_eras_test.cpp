@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proxy/proxy.hpp"
 #include "proxy/proxy_test_support.hpp"
@@ -407,6 +409,72 @@ TEST(ProxyTest, RequestsForChangesOfAResourceDoNotOvertakeEachOther) {
               ElementsAre("resources/subscribe", "resources/unsubscribe", "resources/subscribe"));
   answer();
   EXPECT_THAT(heard, SizeIs(3));
+  server.on_message = {};
+}
+
+/// Asks through `client` for changes of so many resources.
+void listen_to(FakeClient& client, std::size_t count) {
+  json::array uris;
+  for (std::size_t i = 0; i < count; ++i) uris.emplace_back("x:" + std::to_string(i));
+  client.request("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", uris}}}});
+}
+
+TEST(ProxyTest, ASubscriptionThatFailsInPassingIsTriedAgain) {
+  FakeServer server("behind", false);
+  std::size_t asked = 0;
+  int code = 503;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "resources/subscribe") {
+      ++asked;
+      return code == 0 ? server.answer(link, message, json::object())
+                       : server.refuse(link, message, code, "not now");
+    }
+    if (message.contains("id")) server.answer(link, message, json::object());
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  listen_to(client, 2);
+  proxy.run();
+  EXPECT_EQ(asked, 2U);
+  proxy.advance(std::chrono::seconds(1));
+  EXPECT_EQ(asked, 4U);
+  code = 0;
+  proxy.advance(std::chrono::seconds(2));
+  EXPECT_EQ(asked, 6U);
+  proxy.advance(std::chrono::seconds(60));
+  EXPECT_EQ(asked, 6U);
+  code = -32602;
+  listen_to(client, 3);
+  proxy.advance(std::chrono::seconds(60));
+  EXPECT_EQ(asked, 7U) << "a refusal is final";
+  server.on_message = {};
+}
+
+TEST(ProxyTest, ManySubscriptionsLeaveRoomForOtherRequests) {
+  FakeServer server("behind", false);
+  std::vector<json::object> open;
+  std::size_t asked = 0;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "resources/subscribe") {
+      ++asked;
+      open.push_back(message);
+    } else if (message.contains("id")) {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  listen_to(client, 300);
+  proxy.run();
+  std::size_t most = 0;
+  while (!open.empty()) {
+    most = std::max(most, open.size());
+    server.answer(*server.links.front(), open.back(), json::object());
+    open.pop_back();
+    proxy.run();
+  }
+  EXPECT_EQ(asked, 300U);
+  EXPECT_EQ(most, 64U);
   server.on_message = {};
 }
 

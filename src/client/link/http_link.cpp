@@ -213,7 +213,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_get_) return fail(not_resumed());
     // An error with the id of the request is the answer to it, from a session that exists.
     const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
-    if (status_ == kNotFound && !session_.empty() && !is_answered) return session_over();
+    if (!session_.empty() && !is_answered && is_of_unknown_session(status_, body_)) {
+      return session_over();
+    }
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {

@@ -68,6 +68,45 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(said, ElementsAre("{}"));
 }
 
+TEST_F(HttpLinkTest, ServersOfTheTypeScriptSdkSayOtherwiseThatTheSessionIsForgotten) {
+  open_legacy();
+  int last_id = 1;
+  for (const char* const why :
+       {"Bad Request: Server not initialized", "Bad Request: No valid session ID provided"}) {
+    call();
+    next().reply->reply(400, kJson,
+                        R"({"jsonrpc":"2.0","error":{"code":-32000,"message":")" +
+                            std::string(why) + R"("},"id":null})");
+    Asked initialize = next();
+    EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")")) << why;
+    const HeaderField id{"Mcp-Session-Id", "s-2"};
+    initialize.reply->reply(
+        200, kJson, answer(last_id + 2, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+        std::span(&id, 1));
+    next().reply->reply(202, {}, {});
+    next().reply->reply(405, {}, {});
+    Asked again = next();
+    EXPECT_THAT(again.body, HasSubstr("tools/call"));
+    last_id += 3;
+    again.reply->reply(200, kJson, answer(last_id, "{}"));
+  }
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("{}", "{}"));
+}
+
+TEST_F(HttpLinkTest, OtherwiseABadRequestIsNoForgottenSession) {
+  open_legacy();
+  for (const char* const body :
+       {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})",
+        R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":7})",
+        "Bad Request"}) {
+    call();
+    next().reply->reply(400, kJson, body);
+  }
+  ASSERT_TRUE(hears(3));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
 TEST_F(HttpLinkTest, ALateRefusalByAForgottenSessionDoesNotEndTheNewOne) {
   open_legacy();
   call();

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/reply.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
 #include "proxy/upstream/upstream.hpp"
@@ -15,6 +16,13 @@ namespace {
 
 /// A server that has told of changes for so long is asked again at once when it ends that.
 constexpr Duration kLasting = std::chrono::seconds(5);
+/// Of the requests about resources: others need room beside them.
+constexpr std::size_t kMostUnderWay = 64;
+
+/// Whether a request that has failed so may be answered otherwise later.
+bool is_passing(int code) {
+  return code == kLimitReached || code == kTimedOut || is_passing_trouble(code);
+}
 
 }  // namespace
 
@@ -28,6 +36,8 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   for (const auto& [uri, number] : std::exchange(under_way_, {})) {
     if (session == session_) session_->cancel(number);
   }
+  due_.clear();
+  failed_.clear();
   session_ = std::move(session);
   backoff_.reset();
   listening_ = 0;
@@ -38,7 +48,8 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   heard_since_ = {};
   cannot_listen_ = false;
   has_listened_ = false;
-  tell(true);
+  is_new_ = true;
+  tell();
 }
 
 void ChangeFeed::want(bool lists, Uris uris) {
@@ -47,29 +58,35 @@ void ChangeFeed::want(bool lists, Uris uris) {
   tell();
 }
 
-void ChangeFeed::tell(bool is_new) {
+void ChangeFeed::tell() {
   if (session_ == nullptr) return;
   if (session_->server().revision->era == Era::modern) {
     if (cannot_listen_ || (told_lists_ == lists_ && told_ == uris_)) return;
     if (timer_ != 0) return;  // which listens soon
     listen();
   } else {
-    subscribe(is_new);
+    subscribe();
   }
 }
 
-void ChangeFeed::subscribe(bool is_new) {
-  for (const std::string& uri : uris_) {
-    if (!told_.contains(uri)) ask(uri, true, is_new);
-  }
-  for (const std::string& uri : Uris(told_)) {
-    if (!uris_.contains(uri)) ask(uri, false, is_new);
-  }
+void ChangeFeed::subscribe() {
+  due_.clear();
+  std::ranges::set_symmetric_difference(uris_, told_, std::inserter(due_, due_.end()));
+  for (const std::string& uri : failed_) due_.erase(uri);
+  ask_next();
 }
 
-void ChangeFeed::ask(const std::string& uri, bool subscribes, bool is_new) {
-  // Over HTTP another one beside it could overtake it.
-  if (under_way_.contains(uri)) return;
+void ChangeFeed::ask_next() {
+  while (!due_.empty() && under_way_.size() < kMostUnderWay) {
+    const std::string uri = std::move(due_.extract(due_.begin()).value());
+    // Over HTTP a second request about it could overtake the first.
+    if (!under_way_.contains(uri) && !is_as_wanted(uri)) ask(uri);
+  }
+  if (due_.empty()) is_new_ = false;
+}
+
+void ChangeFeed::ask(const std::string& uri) {
+  const bool subscribes = uris_.contains(uri);
   if (subscribes) {
     told_.insert(uri);
   } else {
@@ -78,7 +95,7 @@ void ChangeFeed::ask(const std::string& uri, bool subscribes, bool is_new) {
   under_way_[uri] =
       session_->begin(subscribes ? "resources/subscribe" : "resources/unsubscribe", {{"uri", uri}},
                       // Otherwise a server that forgets each session would get one after the other.
-                      {.renews_session = !is_new},
+                      {.renews_session = !is_new_},
                       {.on_answer = [weak = weak_from_this(), uri, subscribes,
                                      round = round_](const Result<json::object>& answer) {
                         const auto self = weak.lock();
@@ -90,14 +107,27 @@ void ChangeFeed::ask(const std::string& uri, bool subscribes, bool is_new) {
 void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
                              const Result<json::object>& answer) {
   under_way_.erase(uri);
+  if (!answer && is_passing(answer.error().code)) {
+    subscribes ? void(told_.erase(uri)) : adopt(uri);
+    failed_.insert(uri);
+    if (timer_ == 0) try_later(&ChangeFeed::ask_for_failed);
+  }
   if (!answer) {
     const Error why = upstream_->explained(answer.error());
     log_debug("a subscription has failed",
               {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
   }
   // The client itself may have subscribed meanwhile, and been overtaken.
-  if (!subscribes && uris_.contains(uri)) told_.erase(uri);
-  tell();
+  const bool is_failed = failed_.contains(uri);
+  if (!subscribes && !is_failed && uris_.contains(uri)) told_.erase(uri);
+  if (!is_failed) due_.insert(uri);
+  ask_next();
+}
+
+void ChangeFeed::ask_for_failed() {
+  due_.merge(failed_);
+  failed_.clear();
+  ask_next();
 }
 
 void ChangeFeed::listen() {
@@ -161,12 +191,16 @@ void ChangeFeed::on_ended(std::uint64_t round, const Result<json::object>& answe
     unheard_.is_after_break = true;
     if (loop_->clock().now() - *since >= kLasting) backoff_.reset();
   }
+  try_later(&ChangeFeed::listen);
+}
+
+void ChangeFeed::try_later(void (ChangeFeed::*again)()) {
   timer_ = loop_->schedule_at(loop_->clock().now() + backoff_.next().value_or(Duration()),
-                              [weak = weak_from_this()] {
+                              [weak = weak_from_this(), again] {
                                 const auto self = weak.lock();
                                 if (self == nullptr) return;
                                 self->timer_ = 0;
-                                if (self->session_ != nullptr) self->listen();
+                                if (self->session_ != nullptr) ((*self).*again)();
                               });
 }
 

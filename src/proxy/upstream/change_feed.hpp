@@ -56,15 +56,22 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void disown(const std::string& uri) { told_.erase(uri); }
 
  private:
-  /// `is_new`: the session has just begun.
-  void tell(bool is_new = false);
-  void subscribe(bool is_new);
-  /// Asks a legacy server to begin or to end a subscription, once the request before about the same
-  /// resource is answered.
-  void ask(const std::string& uri, bool subscribes, bool is_new);
+  void tell();
+  /// Finds out which subscriptions a legacy server is to begin and to end.
+  void subscribe();
+  /// Asks it for those, a few at a time.
+  void ask_next();
+  /// Call once the request before about the same resource is answered.
+  void ask(const std::string& uri);
+  [[nodiscard]] bool is_as_wanted(const std::string& uri) const {
+    return told_.contains(uri) == uris_.contains(uri);
+  }
   void on_answered(const std::string& uri, bool subscribes, const Result<json::object>& answer);
   void listen();
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
+  /// Calls `again` after a while, unless there is another session by then.
+  void try_later(void (ChangeFeed::*again)());
+  void ask_for_failed();
 
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
@@ -77,8 +84,11 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   Unheard unheard_;
   /// The requests to a legacy server that have no answer yet, by their URIs.
   std::map<std::string, ClientSession::Number> under_way_;
-  bool cannot_listen_ = false;            // the server of this session
-  bool has_listened_ = false;             // it has told of changes in this session
+  bool is_new_ = false;         // not all has been asked that the session begins with
+  Uris due_;                    // those to be asked about, as far as they are not as wanted
+  Uris failed_;                 // those to be asked about again after a while
+  bool cannot_listen_ = false;  // the server of this session
+  bool has_listened_ = false;   // it has told of changes in this session
   std::optional<TimePoint> heard_since_;  // the last acknowledgement, until the stream ends
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening
