@@ -78,8 +78,10 @@ struct Guardrails {
       {};  // the last answer
   std::function<std::expected<json::object, Error>(const AgentTool&, json::object arguments)>
       arguments = {};
+  /// The images of a result go with it, unless there is an error.
   std::function<std::expected<std::string, Error>(const AgentTool&, std::string text)> result = {};
-  /// Of what the model is shown while a tool runs.
+  /// Of what the model is shown while a tool runs. An image goes with the text that says what it
+  /// is, unless that is changed.
   std::function<std::expected<std::string, Error>(const AgentTool&, std::string text)> chunk = {};
 };
 
@@ -182,6 +184,10 @@ struct AgentOptions {
   std::size_t max_update = std::size_t{8} << 10U;
   /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
   std::size_t max_result = std::size_t{256} << 10U;
+  /// How many images of tools the model is shown, the last ones, for a model that sees; 0: none. It
+  /// knows others by a text that says what they are, and so after Agent::resume(). Images are PNG,
+  /// JPEG, GIF or WebP of at most 8 MiB in Base64.
+  std::size_t max_images = 0;
 
   /// Whether tool_status and tool_cancel are offered beside the tools.
   bool offers_call_tools = true;

@@ -3,6 +3,7 @@
 // What is said to models, and how they choose their words.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@ struct ChatToolCall {
   bool operator==(const ChatToolCall&) const = default;
 };
 
+/// An image for a model to see. Copies share its bytes.
+struct ChatImage {
+  std::string mime_type = {};                      // such as image/png
+  std::shared_ptr<const std::string> base64 = {};  // the bytes of the file; never null
+
+  bool operator==(const ChatImage&) const = default;
+};
+
 /// One turn of a conversation. `role` is "system", "user", "assistant" or "tool".
 struct ChatMessage {
   std::string role = {};
@@ -26,6 +35,7 @@ struct ChatMessage {
   // Of a tool's result: the id and the tool of the call that it answers. Empty: not told.
   std::string tool_call_id = {};
   std::string tool_name = {};
+  std::vector<ChatImage> images = {};  // of a user or a tool, beside `content`
 
   bool operator==(const ChatMessage&) const = default;
 };

@@ -8,6 +8,7 @@ std::size_t text_bytes(const ChatMessage& message) {
   for (const ChatToolCall& call : message.tool_calls) {
     bytes += call.id.size() + call.name.size() + call.arguments.size();
   }
+  for (const ChatImage& image : message.images) bytes += image.base64->size();
   return bytes;
 }
 

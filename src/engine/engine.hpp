@@ -16,7 +16,7 @@
 
 namespace sluice {
 
-/// The bytes of all texts of `message`.
+/// The bytes of all texts of `message`, and of its images in Base64.
 std::size_t text_bytes(const ChatMessage& message);
 
 /// The most bytes of a tool's name.
@@ -155,6 +155,7 @@ struct EngineInfo {
   std::uint64_t parameters = 0;
   std::uint32_t context_tokens = 0;  // of one sequence
   std::uint32_t slots = 0;           // sequences that are decoded together
+  bool takes_images = false;         // whether it passes ChatMessage::images on to the model
 };
 
 /// Statistics of an engine, counted since its start unless marked as current values.

@@ -240,7 +240,9 @@ class FunctionEngine final : public Engine {
     if (!added) return std::unexpected(added.error());
     return std::make_unique<Handle>(answers_, answer);
   }
-  [[nodiscard]] EngineInfo info() const override { return {.engine = "custom", .model = name_}; }
+  [[nodiscard]] EngineInfo info() const override {
+    return {.engine = "custom", .model = name_, .takes_images = true};
+  }
   [[nodiscard]] EngineStats stats() const override { return answers_->stats(); }
   void shutdown() override { answers_->close(); }
 

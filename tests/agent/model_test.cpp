@@ -46,6 +46,24 @@ TEST(CustomModelTest, HasANameAndUsage) {
   EXPECT_EQ(model.asked(0).max_tokens, 12);
 }
 
+TEST(CustomModelTest, IsShownImagesOfToolsIfItIsToSeeThem) {
+  Server server("camera", "1");
+  server.tool("look", "Looks",
+              [] { return ToolResult{.content = {Content::image("GIF89a", "image/gif")}}; });
+  const ScriptedModel model(
+      {[](const ModelRequest&, ModelAnswer& answer) { answer.call("look", {}); },
+       [](const ModelRequest&, ModelAnswer& answer) { answer.text("I see."); }});
+  auto run = Agent(model.model(),
+                   {.servers = {{.label = "own", .client = connect(server)}}, .max_images = 4})
+                 .run("Look");
+  EXPECT_EQ(run.result().status, "completed");
+  const ChatMessage shown = model.asked(1).messages.back();
+  EXPECT_EQ(shown.content, "[image: image/gif]");
+  ASSERT_EQ(shown.images.size(), 1U);
+  EXPECT_EQ(shown.images[0].mime_type, "image/gif");
+  EXPECT_EQ(*shown.images[0].base64, "R0lGODlh");
+}
+
 TEST(CustomModelTest, MayFail) {
   const RunResult error =
       answer_of([](const ModelRequest&, ModelAnswer&) { throw Error{1, "There is no GPU"}; });

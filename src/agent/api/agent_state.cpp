@@ -43,6 +43,14 @@ void require_costs(const AgentOptions& options) {
   }
 }
 
+void require_sight(const Model& model, const AgentOptions& options) {
+  if (options.max_images == 0) return;
+  for (const Model& each : {model, options.reaction_model.value_or(model)}) {
+    if (each.engine()->info().takes_images) continue;
+    throw Error{kInvalid, "max_images: the model \"" + each.name() + "\" takes no images", {}};
+  }
+}
+
 }  // namespace
 
 AgentState::AgentState(Model asked, AgentOptions given)
@@ -52,6 +60,7 @@ AgentState::AgentState(Model asked, AgentOptions given)
       tools(background->loop(), options.store != nullptr, options.partial_results) {
   require(check(options.policy), "policy");
   require_costs(options);
+  require_sight(model, options);
   if (options.max_running == 0 || options.max_running_of_server == 0) {
     throw Error{kInvalid, "max_running: no call could run", {}};
   }

@@ -29,6 +29,8 @@ struct RunHistoryOptions {
   std::size_t max_update = std::size_t{8} << 10U;
   /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
   std::size_t max_result = std::size_t{256} << 10U;
+  /// How many images of tools the model is shown: the last ones. Others it knows by their text.
+  std::size_t max_images = 0;
 };
 
 /// What the model of a run is shown. It is valid for a strict chat API at each call of the model:
@@ -56,11 +58,11 @@ class RunHistory {
 
   /// The end of a call. Call once for each. `unseen`: what it has written since the last time.
   void set_result(std::string_view call_id, std::string_view text,
-                  std::optional<OutputRange> unseen = {});
+                  std::optional<OutputRange> unseen = {}, std::vector<ChatImage> images = {});
   /// What a call has written since the last time, for the model to see; `cut`: how many bytes are
   /// missing at its beginning. Ignored if the call has ended.
   void add_output(std::string_view call_id, OutputRange range, std::string_view text,
-                  std::size_t cut = 0);
+                  std::size_t cut = 0, std::vector<ChatImage> images = {});
   /// What a call has written is not shown any more, as it begins anew. Updates of it remain.
   void forget_output(std::string_view call_id);
   /// Answers the calls that have no result yet with placeholders.
@@ -72,7 +74,7 @@ class RunHistory {
   [[nodiscard]] bool is_detached(std::string_view call_id) const;
   /// The calls that have no result yet, also those with a placeholder.
   [[nodiscard]] std::vector<std::string> unanswered() const;
-  /// All of it but the instructions, to be kept.
+  /// All of it but the instructions and images, to be kept.
   [[nodiscard]] json::object state() const;
   /// Goes on with what was kept. Call only on a new history, which is of no use after an error
   /// (-32602): the state is broken.
@@ -93,6 +95,7 @@ class RunHistory {
     State state = State::open;
     std::size_t message = 0;  // the index of its result in messages_; set from placeholder on
     std::string output = {};  // what is written, while it is open or rewritten
+    std::vector<ChatImage> images = {};  // the same
     OutputRange range = {};
     bool has_output = false;
   };
@@ -103,12 +106,14 @@ class RunHistory {
   /// Whether nothing but results has come since the placeholder of `call`.
   [[nodiscard]] bool is_at_tail(const Call& call) const;
   void add_update(const std::string& call_id, const Call& call, OutputRange range, bool is_final,
-                  std::string_view text);
+                  std::string_view text, std::vector<ChatImage> images);
   Result<void> check_restored();
   /// Makes one message of those that do not alternate.
   void join_messages();
   void push(Kind kind, std::string role, std::string text);
   void render(std::size_t message);
+  /// Leaves the images that are too many to their text.
+  void drop_images();
   /// To be called before a message is changed.
   ChatMessage& changed(std::size_t message);
 

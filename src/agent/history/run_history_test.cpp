@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/history/strict_history_test_support.hpp"
@@ -238,6 +240,88 @@ TEST(RunHistory, WhatWasShownAndHasChangedIsNotGoneOnFrom) {
   EXPECT_EQ(handed.new_messages(), 1U);
   handed.set_options({.instructions = "Be long."});
   EXPECT_EQ(handed.new_messages(), 0U);
+}
+
+ChatImage picture(std::string name) {
+  return {.mime_type = "image/png", .base64 = std::make_shared<const std::string>(std::move(name))};
+}
+
+std::vector<std::vector<std::string>> pictures(const RunHistory& history) {
+  std::vector<std::vector<std::string>> out;
+  for (const ChatMessage& message : history.messages()) {
+    std::vector<std::string>& names = out.emplace_back();
+    for (const ChatImage& image : message.images) names.push_back(*image.base64);
+  }
+  return out;
+}
+
+TEST(RunHistory, ImagesStandWhereTheirTextDoes) {
+  RunHistory history({.max_images = 10});
+  history.add_input("go");
+  history.add_answer("", {call("a"), call("b")});
+  history.add_output("a", {.first = 0, .last = 0}, "[image]", 0, {picture("early")});
+  history.set_result("b", "[image]", {}, {picture("result")});
+  history.detach_open_calls();
+  EXPECT_THAT(pictures(history), ElementsAre(ElementsAre(), ElementsAre(), ElementsAre("early"),
+                                             ElementsAre("result")));
+  history.add_answer("It has begun.");
+  history.add_output("a", {.first = 1, .last = 1}, "[image]", 0, {picture("update")});
+  history.set_result("a", "[image]", {}, {picture("final")});
+  EXPECT_THAT(pictures(history).back(), ElementsAre("update", "final"));
+  EXPECT_EQ(why_not_strict(history.messages(), true), "");
+}
+
+TEST(RunHistory, AResultInPlaceOfAPlaceholderHasItsOwnImages) {
+  RunHistory history({.max_images = 10});
+  history.add_input("go");
+  history.add_answer("", {call("a")});
+  history.detach_open_calls();
+  history.add_output("a", {.first = 0, .last = 0}, "[image]", 0, {picture("early")});
+  EXPECT_THAT(pictures(history).back(), ElementsAre("early"));
+  history.set_result("a", "done", {}, {picture("result")});
+  EXPECT_THAT(pictures(history).back(), ElementsAre("result"));
+}
+
+TEST(RunHistory, OnlyTheLastImagesAreShown) {
+  RunHistory history({.max_images = 2});
+  history.add_input("go");
+  history.add_answer("", {call("a"), call("b")});
+  history.set_result("a", "[image]", {}, {picture("1"), picture("2")});
+  history.set_result("b", "[image]", {}, {picture("3")});
+  EXPECT_THAT(pictures(history),
+              ElementsAre(ElementsAre(), ElementsAre(), ElementsAre("2"), ElementsAre("3")));
+  history.add_answer("Two.", {call("c")});
+  EXPECT_EQ(history.new_messages(), 0U);
+  history.set_result("c", "dark");
+  EXPECT_EQ(history.new_messages(), 1U);
+  history.add_answer("", {call("d")});
+  history.set_result("d", "[image]", {}, {picture("4")});
+  EXPECT_EQ(history.new_messages(), 0U) << "the model was shown an image that is gone";
+  EXPECT_THAT(pictures(history)[2], ElementsAre());
+  EXPECT_THAT(pictures(history)[3], ElementsAre("3"));
+  history.set_options({});
+  for (const auto& each : pictures(history)) EXPECT_THAT(each, ElementsAre());
+}
+
+TEST(RunHistory, OutputThatIsForgottenTakesItsImagesAlong) {
+  RunHistory history({.max_images = 2});
+  history.add_input("go");
+  history.add_answer("", {call("a")});
+  history.add_output("a", {.first = 0, .last = 0}, "[image]", 0, {picture("1")});
+  history.detach_open_calls();
+  history.forget_output("a");
+  EXPECT_THAT(pictures(history).back(), ElementsAre());
+}
+
+TEST(RunHistory, ImagesAreJoinedWithTheirMessages) {
+  RunHistory history({.max_images = 2});
+  history.add_input("go");
+  history.add_answer("", {call("a")});
+  history.detach_open_calls();
+  history.add_input("and?");
+  history.set_result("a", "[image]", {}, {picture("1")});
+  history.set_options({.alternates = true, .max_images = 2});
+  EXPECT_THAT(pictures(history).back(), ElementsAre("1"));
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 // What the model and the user are shown of what tools write.
 
 #include <algorithm>
+#include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <ranges>
+#include <string>
+#include <utility>
 
 #include "agent/run/agent_run_test_support.hpp"
 
@@ -15,7 +19,8 @@ using ::testing::Not;
 
 /// A run whose tool writes, and whose model is shown that at once.
 struct WritingBench : RunBench {
-  WritingBench() : RunBench(reacting(ReactionPolicy::When::every_chunk)) {
+  explicit WritingBench(AgentOptions options = reacting(ReactionPolicy::When::every_chunk))
+      : RunBench(std::move(options)) {
     start();
     model.call("stream");
     model.end(Completion::Reason::tool_calls);
@@ -38,6 +43,69 @@ TEST(AgentOutput, TheModelIsToldWhatAnImageIs) {
       std::ranges::find(events, AgentEventType::tool_output_delta, &AgentEvent::type);
   ASSERT_NE(written, events.end());
   EXPECT_EQ(written->data.at("content"), image);
+}
+
+const json::object kGif{{"type", "image"}, {"mimeType", "image/gif"}, {"data", "R0lGODlh"}};
+
+AgentOptions seeing(Guardrails guardrails = {}) {
+  AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
+  options.max_images = 1;
+  options.guardrails = std::move(guardrails);
+  return options;
+}
+
+TEST(AgentOutput, AModelThatSeesIsShownTheLastImage) {
+  WritingBench bench(seeing());
+  bench.write({.content = kGif});
+  ASSERT_EQ(bench.shown().back().images.size(), 1U);
+  EXPECT_EQ(*bench.shown().back().images[0].base64, "R0lGODlh");
+  EXPECT_EQ(bench.shown().back().images[0].mime_type, "image/gif");
+  bench.model.say("A picture.");
+  bench.model.end();
+  bench.loop.run();
+  bench.tools.started[0]->sink->on_end({.text = "done", .result = {{"content", {kGif}}}});
+  bench.loop.run();
+  EXPECT_EQ(bench.shown().back().images.size(), 1U);
+  const auto images = [](const ChatMessage& message) { return message.images.size(); };
+  EXPECT_EQ(std::ranges::max(bench.shown() | std::views::transform(images)), 1U);
+  EXPECT_EQ(std::ranges::count(bench.shown() | std::views::transform(images), 1U), 1);
+}
+
+TEST(AgentOutput, ImagesOfACallThatIsMadeAnewAreForgotten) {
+  WritingBench bench(seeing());
+  bench.write({.content = kGif});
+  bench.model.say("[[pass]]");
+  bench.model.end();
+  bench.take();
+  bench.write({.text = "two ", .is_restart = true});
+  EXPECT_TRUE(bench.shown().back().images.empty());
+}
+
+TEST(AgentOutput, AGuardrailWithholdsTheImageWithItsText) {
+  WritingBench bench(
+      seeing({.result = [](const AgentTool&, std::string) -> std::expected<std::string, Error> {
+                return std::unexpected(Error{1, "no"});
+              },
+              .chunk = [](const AgentTool&, std::string) -> std::expected<std::string, Error> {
+                return "a picture";
+              }}));
+  bench.write({.content = kGif});
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("a picture"));
+  EXPECT_TRUE(bench.shown().back().images.empty());
+  bench.model.say("Yes.");
+  bench.model.end();
+  bench.loop.run();
+  bench.tools.started[0]->sink->on_end({.text = "done", .result = {{"content", {kGif}}}});
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("withheld"));
+  EXPECT_TRUE(bench.shown().back().images.empty());
+}
+
+TEST(AgentOutput, ImagesAreNotKept) {
+  WritingBench bench(seeing());
+  bench.write({.content = kGif});
+  EXPECT_THAT(to_json(bench.run->state()),
+              AllOf(HasSubstr("[image: image/gif]"), Not(HasSubstr("R0lGODlh"))));
 }
 
 TEST(AgentOutput, OfACallThatIsMadeAnewOnlyTheNewOutputIsShown) {

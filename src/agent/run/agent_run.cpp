@@ -235,7 +235,8 @@ void AgentRun::deliver_ends() {
         ++next;
         continue;
       }
-      history_.set_result(next->first, call.end->text, call.unseen_range);
+      history_.set_result(next->first, call.end->text, call.unseen_range,
+                          std::move(call.end->images));
       has_news_ = true;
       call.leave();
       next = calls_.erase(next);
@@ -278,17 +279,14 @@ bool AgentRun::deliver_inputs(bool is_asked) {
 
 void AgentRun::deliver_outputs() {
   for (const auto& [id, call] : calls_) {
-    const auto when = call->trigger.policy().when;
-    if (when != ReactionPolicy::When::pass_through && when != ReactionPolicy::When::on_demand) {
-      show_output(*call);
-    }
+    if (call->is_shown()) show_output(*call);
   }
 }
 
 void AgentRun::show_output(RunningCall& call) {
   if (!call.unseen_range) return;
   history_.add_output(call.asked.id, *call.unseen_range, std::exchange(call.unseen, {}),
-                      std::exchange(call.cut, 0));
+                      std::exchange(call.cut, 0), std::exchange(call.unseen_images, {}));
   call.unseen_range.reset();
   call.trigger.on_reaction(loop_->clock().now());
   if (std::ranges::find(reacting_, call.asked.id) == reacting_.end()) {

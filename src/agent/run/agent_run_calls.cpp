@@ -1,8 +1,10 @@
 // What an AgentRun does with the calls of its model.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "agent/history/tool_image.hpp"
 #include "agent/run/agent_run.hpp"
 #include "json/members.hpp"
 #include "protocol/log_message.hpp"
@@ -181,11 +183,16 @@ void AgentRun::on_output(RunningCall& call, ToolChunk chunk) {
   }
   if (options_.detaches) {
     std::string shown = chunk.content.empty() ? chunk.text : text_of_block(chunk.content);
+    std::optional<ChatImage> image;
+    if (options_.max_images > 0 && call.is_shown()) image = image_of_block(chunk.content);
     if (options_.guardrails.chunk) {
+      const std::string given = image ? shown : std::string();
       auto checked = options_.guardrails.chunk(*call.tool, std::move(shown));
       shown = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
+      if (image && shown != given) image.reset();
     }
     call.add_unseen(shown, number, options_.max_update);
+    if (image) call.add_unseen(*std::move(image), options_.max_images);
     call.trigger.on_chunk(shown, now);
     if (call.trigger.policy().when != ReactionPolicy::When::pass_through) later();
   }
@@ -222,8 +229,10 @@ void AgentRun::on_progress(RunningCall& call, double progress, std::optional<dou
 
 void AgentRun::on_end(RunningCall& call, ToolEnd end) {
   if (call.state != RunningCall::State::running) return;
+  end.images = images_of_result(end.result, options_.max_images);
   if (options_.guardrails.result) {
     auto checked = options_.guardrails.result(*call.tool, std::move(end.text));
+    if (!checked) end.images.clear();
     end.text = checked ? *std::move(checked) : "[withheld: " + checked.error().message + "]";
   }
   end_call(call, std::move(end));

@@ -45,7 +45,8 @@ RunHistoryOptions AgentRun::history_options() const {
   RunHistoryOptions out{.instructions = options_.instructions,
                         .alternates = options_.alternates,
                         .max_update = options_.max_update,
-                        .max_result = options_.max_result};
+                        .max_result = options_.max_result,
+                        .max_images = options_.max_images};
   const bool may_see_updates = !tools_->tools().empty() || !calls_.empty();
   if (options_.explains_updates && options_.detaches && may_see_updates) {
     if (!out.instructions.empty()) out.instructions += "\n\n";

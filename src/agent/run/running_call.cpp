@@ -1,6 +1,9 @@
 #include "agent/run/running_call.hpp"
 
 #include <string_view>
+#include <utility>
+
+#include "agent/history/tool_image.hpp"
 
 namespace sluice {
 namespace {
@@ -26,6 +29,7 @@ void RunningCall::begin_anew() {
   unseen = kAnew;
   cut = 0;
   unseen_range.reset();
+  unseen_images.clear();
   tail = kAnew;
 }
 
@@ -36,6 +40,11 @@ void RunningCall::add_unseen(std::string_view text, std::uint64_t number, std::s
   unseen_range->last = number;
   tail += text;
   keep_end(tail, kMaxTail);
+}
+
+void RunningCall::add_unseen(ChatImage image, std::size_t most) {
+  unseen_images.push_back(std::move(image));
+  keep_last(unseen_images, most);
 }
 
 }  // namespace sluice

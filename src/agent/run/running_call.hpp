@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/history/run_history.hpp"
 #include "agent/policy/reaction_trigger.hpp"
@@ -58,8 +59,15 @@ class RunningCall final : public ToolCallSink {
 
   /// Where its tool is. Call only if there is still such a tool.
   [[nodiscard]] ToolPlace place() const { return host->place_of(*tool); }
+  /// Whether the model is shown what the tool writes, without asking for it.
+  [[nodiscard]] bool is_shown() const {
+    const ReactionPolicy::When when = trigger.policy().when;
+    return when != ReactionPolicy::When::pass_through && when != ReactionPolicy::When::on_demand;
+  }
   /// Adds to what the model has not seen; of more than `limit` bytes only the end is kept.
   void add_unseen(std::string_view text, std::uint64_t number, std::size_t limit);
+  /// The same of an image; of more than `most` only the last ones are kept.
+  void add_unseen(ChatImage image, std::size_t most);
   /// Takes what was written and not shown for something else than what comes now.
   void begin_anew();
 
@@ -79,6 +87,7 @@ class RunningCall final : public ToolCallSink {
   std::string unseen = {};          // the end of what was written and not shown
   std::size_t cut = 0;              // bytes that are missing before it
   std::optional<OutputRange> unseen_range = {};
+  std::vector<ChatImage> unseen_images = {};
   std::string tail = {};  // the end of what was written, for tool_status
   TimePoint started_at{};
   TimePoint heard_at{};

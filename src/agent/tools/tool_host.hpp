@@ -25,8 +25,9 @@ struct ToolEnd {
   /// `unknown`: it was begun, but nobody knows whether it was carried out.
   enum class Status : std::uint8_t { completed, failed, cancelled, rejected, unknown };
   Status status = Status::completed;
-  std::string text = {};     // for the model
-  json::object result = {};  // CallToolResult, if it has one
+  std::string text = {};               // for the model
+  json::object result = {};            // CallToolResult, if it has one
+  std::vector<ChatImage> images = {};  // of the result, that the model is shown beside `text`
 };
 
 std::string_view to_string(ToolEnd::Status status);

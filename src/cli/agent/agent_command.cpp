@@ -68,6 +68,7 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 /// How long the model waits for a pause of the tool, if no --policy says otherwise.
 constexpr Duration kUsualWait = std::chrono::milliseconds(500);
 constexpr std::uint32_t kMostTurns = 1000;
+constexpr std::uint32_t kMostImages = 100;
 
 struct AgentArguments {
   std::vector<std::string> prompt;
@@ -92,6 +93,7 @@ struct AgentArguments {
   bool is_quiet = false;
   bool agrees = false;
   bool wants_parts = false;
+  std::uint32_t max_images = 0;
   SettingValues engine;
   std::string config_file;
 };
@@ -180,6 +182,10 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
     return std::unexpected(std::move(read.error()));
   }
   options.partial_results = arguments.wants_parts;
+  if (arguments.max_images > kMostImages) {
+    return fail(kExitUsage, "--images: give a number from 0 to 100");
+  }
+  options.max_images = arguments.max_images;
   if (!arguments.agrees) options.approval = unless_read_only;
   return options;
 }
@@ -366,6 +372,12 @@ int run_agent(AgentArguments& arguments) {
     engines.push_back(*std::move(second));
     options->reaction_model = Model(engines.back().engine);
   }
+  for (const EngineHandle& each : engines) {
+    const EngineInfo info = each.engine->info();
+    if (arguments.max_images > 0 && !info.takes_images) {
+      return complain_of_run({kExitUsage, "--images needs a model of a server (--model URL)"});
+    }
+  }
   std::optional<Agent> agent;
   {
     const StopOnInterrupt interrupt;
@@ -457,6 +469,10 @@ void add_agent_command(CommandLine& program) {
       "--partial-results", arguments->wants_parts,
       {.text = "Ask tools for parts of their results before these, by a draft that may "
                "change (SEP-2998)"});
+  command.add_option("--images", &arguments->max_images,
+                     {.text = "Show the model the last N images of tools; for models of a server "
+                              "that see images. Default: none, but what they are",
+                      .operand = "N"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
   command.add_flag("--ui-events", arguments->for_ui,

@@ -14,10 +14,22 @@ json::object call_of(const ChatToolCall& call, CallIds& ids) {
           {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
 }
 
-json::object message_of(const ChatMessage& message, CallIds& ids) {
-  json::object out{{"role", message.role}, {"content", message.content}};
+constexpr PartForms kChatParts = {
+    .text = [](std::string_view text) -> json::object {
+      return {{"type", "text"}, {"text", text}};
+    },
+    .image = [](const std::string& url) -> json::object {
+      return {{"type", "image_url"}, {"image_url", {{"url", url}}}};
+    },
+};
+
+json::object message_of(const ChatMessage& message, CallIds& ids, ResultImages& images) {
+  json::object out{{"role", message.role}};
+  out["content"] = message.role == "user" ? images.before(message) : json::value(message.content);
   if (message.role == "tool") {
-    out["tool_call_id"] = ids.of_result(message);
+    const std::string id = ids.of_result(message);
+    images.add(id, message);
+    out["tool_call_id"] = id;
     return out;
   }
   ids.forget();
@@ -36,7 +48,17 @@ Result<std::string> chat_request(const GenerationRequest& request, std::string_v
       {"model", model}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
   json::array messages;
   CallIds ids;
-  for (const ChatMessage& message : request.messages) messages.push_back(message_of(message, ids));
+  ResultImages images(kChatParts);
+  const auto show_images = [&] {
+    if (!images.is_empty()) {
+      messages.push_back(json::object{{"role", "user"}, {"content", images.take()}});
+    }
+  };
+  for (const ChatMessage& message : request.messages) {
+    if (message.role == "assistant") show_images();
+    messages.push_back(message_of(message, ids, images));
+  }
+  show_images();
   if (request.messages.empty()) {
     messages.push_back(json::object{{"role", "user"}, {"content", request.prompt}});
   }

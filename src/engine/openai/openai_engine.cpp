@@ -223,7 +223,8 @@ class OpenAiEngine final : public Engine {
     return {.engine = "openai",
             .model = model_.name,
             .context_tokens = model_.context_tokens,
-            .slots = kMaxRequests};
+            .slots = kMaxRequests,
+            .takes_images = true};
   }
   [[nodiscard]] EngineStats stats() const override {
     return {.slots_busy = core_->open,

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -24,6 +26,32 @@ class CallIds {
  private:
   std::size_t count_ = 0;
   std::deque<std::string> open_;
+};
+
+/// The parts of a message, as one of these APIs has them.
+struct PartForms {
+  json::object (*text)(std::string_view text);
+  json::object (*image)(const std::string& url);
+};
+
+/// The images of results, for which a result has no place in these APIs: a message of the user
+/// behind the results has them.
+class ResultImages {
+ public:
+  explicit ResultImages(PartForms forms) : forms_(forms) {}
+  /// `call_id` says which call `result` answers.
+  void add(std::string_view call_id, const ChatMessage& result);
+  [[nodiscard]] bool is_empty() const { return parts_.empty(); }
+  /// The content of a message with what was added, if anything was, and then `message`.
+  json::value before(const ChatMessage& message);
+  /// The content of a message with what was added.
+  json::array take() { return std::exchange(parts_, {}); }
+
+ private:
+  void append(const std::vector<ChatImage>& images);
+
+  PartForms forms_;
+  json::array parts_;
 };
 
 /// The functions that a request's `tools` define: {"name", "description", "parameters"}. Tools are

@@ -8,14 +8,31 @@
 namespace sluice {
 namespace {
 
+constexpr PartForms kResponsesParts = {
+    .text = [](std::string_view text) -> json::object {
+      return {{"type", "input_text"}, {"text", text}};
+    },
+    .image = [](const std::string& url) -> json::object {
+      return {{"type", "input_image"}, {"image_url", url}};
+    },
+};
+
+/// Adds the images of results, if there are some.
+void add_images(ResultImages& images, json::array& input) {
+  if (images.is_empty()) return;
+  input.push_back(json::object{{"type", "message"}, {"role", "user"}, {"content", images.take()}});
+}
+
 /// Adds the items of a message: itself, and one for each call.
-void add_items(const ChatMessage& message, CallIds& ids, json::array& input) {
+void add_items(const ChatMessage& message, CallIds& ids, ResultImages& images, json::array& input) {
   if (message.role == "tool") {
-    input.push_back(json::object{{"type", "function_call_output"},
-                                 {"call_id", ids.of_result(message)},
-                                 {"output", message.content}});
+    const std::string id = ids.of_result(message);
+    images.add(id, message);
+    input.push_back(json::object{
+        {"type", "function_call_output"}, {"call_id", id}, {"output", message.content}});
     return;
   }
+  if (message.role == "assistant") add_images(images, input);
   ids.forget();
   if (!message.content.empty() || message.tool_calls.empty()) {
     json::object item{{"type", "message"}, {"role", message.role}};
@@ -23,7 +40,8 @@ void add_items(const ChatMessage& message, CallIds& ids, json::array& input) {
     if (message.role == "assistant") {
       item["content"] = {{{"type", "output_text"}, {"text", message.content}}};
     } else {
-      item["content"] = message.content;
+      item["content"] =
+          message.role == "user" ? images.before(message) : json::value(message.content);
     }
     input.push_back(std::move(item));
   }
@@ -74,9 +92,11 @@ Result<json::object> responses_request(const GenerationRequest& request, std::st
   json::object body{{"model", model}, {"store", false}};
   json::array input;
   CallIds ids;
-  for (const ChatMessage& message : request.messages) add_items(message, ids, input);
+  ResultImages images(kResponsesParts);
+  for (const ChatMessage& message : request.messages) add_items(message, ids, images, input);
+  add_images(images, input);
   if (request.messages.empty()) {
-    add_items({.role = "user", .content = request.prompt}, ids, input);
+    add_items({.role = "user", .content = request.prompt}, ids, images, input);
   }
   body["input"] = std::move(input);
   if (request.max_tokens) body["max_output_tokens"] = *request.max_tokens;

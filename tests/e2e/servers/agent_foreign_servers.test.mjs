@@ -28,6 +28,40 @@ const servers = Object.fromEntries(
   ),
 );
 
+// The last request of a model whose tool, of server-everything, returns an image.
+async function asked_with_image(t, ...options) {
+  const model = await calling_model(t, ['get-tiny-image', {}]);
+  const { code, stderr } = await run_program([
+    ...['agent', '--policy', 'pass', '--model', model.url, ...options, 'Show the logo', '--'],
+    ...foreign_command('@modelcontextprotocol/server-everything/dist/index.js', 'stdio'),
+  ]);
+  assert.equal(code, 0, stderr);
+  return model.asked.at(-1).messages;
+}
+
+test('a model that sees is shown the image of server-everything', async (t) => {
+  const seen = await asked_with_image(t, '--images', '1');
+  assert.match(seen.at(-2).content, /Here's the image.*\n\[image: image\/png\]\n/);
+  const [about, image] = seen.at(-1).content;
+  assert.match(about.text, /^\[tool update call_id=call_0 images - untrusted/);
+  const [head, base64] = image.image_url.url.split(',');
+  assert.equal(head, 'data:image/png;base64');
+  assert.equal(Buffer.from(base64, 'base64').subarray(1, 4).toString(), 'PNG');
+});
+
+test('other models are told what the image is', async (t) => {
+  const told = await asked_with_image(t);
+  assert.equal(told.at(-1).role, 'tool');
+  assert.match(told.at(-1).content, /\[image: image\/png\]/);
+  assert.doesNotMatch(JSON.stringify(told), /base64/);
+});
+
+test('the built-in model sees no images', async () => {
+  const { code, stderr } = await run_program(['agent', '--images', '1', 'Hello']);
+  assert.equal(code, 2);
+  assert.match(stderr, /--images needs a model of a server/);
+});
+
 describe('agents and foreign servers', { concurrency: 2 }, () => {
   for (const { script, kind } of rows) {
     test(`${script} over ${kind}`, async (t) => {

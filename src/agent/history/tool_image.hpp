@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "json/json.hpp"
+#include "sluice/chat.hpp"
+
+namespace sluice {
+
+/// The most bytes that an image may have in Base64 to be shown to a model.
+inline constexpr std::size_t kMaxImageBytes = std::size_t{8} << 20U;
+
+/// The image of a content block of MCP, if it is one that models take: PNG, JPEG, GIF or WebP, of
+/// at most kMaxImageBytes. A server that says something else of an image than its first bytes do
+/// has none, because the model's server would refuse it, and the run with it.
+std::optional<ChatImage> image_of_block(const json::object& block);
+
+/// The last images among the blocks of `result` (CallToolResult), at most `most`, in their order.
+std::vector<ChatImage> images_of_result(const json::object& result, std::size_t most);
+
+/// Drops the first of `images` until there are at most `most`.
+void keep_last(std::vector<ChatImage>& images, std::size_t most);
+
+}  // namespace sluice
