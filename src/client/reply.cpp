@@ -13,9 +13,11 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kLongestReason = 1000;
+constexpr int kOfTypeScriptSdk = -32000;
 /// In lower case, as in "Bad Request: No valid session ID provided".
-constexpr std::array<std::string_view, 5> kUnknownSession = {
-    "session id", "session not found", "unknown session", "session expired", "not initialized"};
+constexpr std::array<std::string_view, 7> kUnknownSession = {
+    "session id",      "session-id",        "invalid session",       "unknown session",
+    "session expired", "session not found", "server not initialized"};
 
 }  // namespace
 
@@ -60,18 +62,19 @@ bool is_passing_trouble(int status) {
   return status == 429 || (status >= 502 && status <= 504);
 }
 
-bool is_of_unknown_session(int status, std::string_view body) {
-  if (status != kBadRequest) return status == kNotFound;
+bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
+  if (status != kBadRequest) return status == kNotFound && !is_answer;
   const Result<json::value> parsed = parse_json(body);
   const json::object* const message = parsed ? parsed->if_object() : nullptr;
   std::string text(body.substr(0, kLongestReason));
   if (message != nullptr) {
-    const json::value* const id = message->if_contains("id");
-    const auto error = error_of(*message);
-    if (!error || (id != nullptr && !id->is_null())) return false;
-    text = error->message.substr(0, kLongestReason);
+    const json::value* const error = message->if_contains("error");
+    if (error == nullptr) return false;
+    const Error why = error_of(*message).value();
+    text = error->is_string() ? std::string(error->get_string()) : why.message;
+    if (is_answer && why.code != kOfTypeScriptSdk) return false;
   }
-  text = to_lower(text);
+  text = to_lower(std::string_view(text).substr(0, kLongestReason));
   return std::ranges::any_of(kUnknownSession,
                              [&](std::string_view words) { return text.contains(words); });
 }

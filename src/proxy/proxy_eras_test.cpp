@@ -450,6 +450,52 @@ TEST(ProxyTest, ASubscriptionThatFailsInPassingIsTriedAgain) {
   server.on_message = {};
 }
 
+TEST(ProxyTest, ASubscriptionIsBegunAgainIfItIsNotKnownWhetherItHasEnded) {
+  FakeServer server("behind", false);
+  std::vector<std::string> asked;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    const std::string_view method = text_at(message, "method");
+    if (method.starts_with("resources/")) asked.emplace_back(method);
+    if (method == "resources/unsubscribe") return server.refuse(link, message, 504, "no reply");
+    if (message.contains("id")) server.answer(link, message, json::object());
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto listen = [&] {
+    const auto id = client.request("subscriptions/listen",
+                                   {{"notifications", {{"resourceSubscriptions", {"x:y"}}}}});
+    proxy.run();
+    return id;
+  };
+  client.cancel(listen());
+  proxy.run();
+  EXPECT_THAT(asked, ElementsAre("resources/subscribe", "resources/unsubscribe"));
+  listen();
+  EXPECT_THAT(asked,
+              ElementsAre("resources/subscribe", "resources/unsubscribe", "resources/subscribe"));
+  proxy.advance(std::chrono::seconds(60));
+  EXPECT_THAT(asked, SizeIs(3));
+  server.on_message = {};
+}
+
+TEST(ProxyTest, TryingASubscriptionAgainBeginsNoSession) {
+  FakeServer server("behind", false);
+  std::size_t asked = 0;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    const bool subscribes = text_at(message, "method") == "resources/subscribe";
+    if (!subscribes) return server.answer(link, message, json::object());
+    if (++asked % 2 == 1) return server.refuse(link, message, 503, "not now");
+    link.forget_session(to_json(message.at("id")));
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  listen_to(client, 1);
+  for (int i = 0; i < 600; ++i) proxy.advance(100ms);
+  EXPECT_THAT(server.clients, SizeIs(1));
+  server.on_message = {};
+}
+
 TEST(ProxyTest, ManySubscriptionsLeaveRoomForOtherRequests) {
   FakeServer server("behind", false);
   std::vector<json::object> open;

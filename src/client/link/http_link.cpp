@@ -213,7 +213,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_get_) return fail(not_resumed());
     // An error with the id of the request is the answer to it, from a session that exists.
     const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
-    if (!session_.empty() && !is_answered && is_of_unknown_session(status_, body_)) {
+    if (!session_.empty() && is_of_unknown_session(status_, body_, is_answered)) {
       return session_over();
     }
     const Result<json::value> body = parse_json(body_);

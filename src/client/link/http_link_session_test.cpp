@@ -71,12 +71,13 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
 TEST_F(HttpLinkTest, ServersOfTheTypeScriptSdkSayOtherwiseThatTheSessionIsForgotten) {
   open_legacy();
   int last_id = 1;
-  for (const char* const why :
-       {"Bad Request: Server not initialized", "Bad Request: No valid session ID provided"}) {
+  for (
+      const char* const why :
+      {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null})",
+       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":5})",
+       R"({"error":"Invalid or missing session ID"})", "Unknown Mcp-Session-Id"}) {
     call();
-    next().reply->reply(400, kJson,
-                        R"({"jsonrpc":"2.0","error":{"code":-32000,"message":")" +
-                            std::string(why) + R"("},"id":null})");
+    next().reply->reply(400, kJson, why);
     Asked initialize = next();
     EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")")) << why;
     const HeaderField id{"Mcp-Session-Id", "s-2"};
@@ -90,20 +91,22 @@ TEST_F(HttpLinkTest, ServersOfTheTypeScriptSdkSayOtherwiseThatTheSessionIsForgot
     last_id += 3;
     again.reply->reply(200, kJson, answer(last_id, "{}"));
   }
-  ASSERT_TRUE(hears(2));
-  EXPECT_THAT(said, ElementsAre("{}", "{}"));
+  ASSERT_TRUE(hears(4));
+  EXPECT_THAT(said, ElementsAre("{}", "{}", "{}", "{}"));
 }
 
 TEST_F(HttpLinkTest, OtherwiseABadRequestIsNoForgottenSession) {
   open_legacy();
-  for (const char* const body :
-       {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})",
-        R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":7})",
-        "Bad Request"}) {
+  for (
+      const char* const body :
+      {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})",
+       R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":3})",
+       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"browser not initialized"},"id":null})",
+       "Bad Request"}) {
     call();
     next().reply->reply(400, kJson, body);
   }
-  ASSERT_TRUE(hears(3));
+  ASSERT_TRUE(hears(4));
   EXPECT_THAT(asked, IsEmpty());
 }
 

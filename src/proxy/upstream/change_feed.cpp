@@ -38,6 +38,7 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   }
   due_.clear();
   failed_.clear();
+  unknown_.clear();
   session_ = std::move(session);
   backoff_.reset();
   listening_ = 0;
@@ -48,13 +49,17 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   heard_since_ = {};
   cannot_listen_ = false;
   has_listened_ = false;
-  is_new_ = true;
+  may_renew_ = false;
   tell();
 }
 
 void ChangeFeed::want(bool lists, Uris uris) {
   lists_ = lists;
+  // What is wanted otherwise now need not wait.
+  std::erase_if(failed_,
+                [&](const std::string& uri) { return uris_.contains(uri) != uris.contains(uri); });
   uris_ = std::move(uris);
+  may_renew_ = true;
   tell();
 }
 
@@ -72,6 +77,7 @@ void ChangeFeed::tell() {
 void ChangeFeed::subscribe() {
   due_.clear();
   std::ranges::set_symmetric_difference(uris_, told_, std::inserter(due_, due_.end()));
+  due_.insert(unknown_.begin(), unknown_.end());
   for (const std::string& uri : failed_) due_.erase(uri);
   ask_next();
 }
@@ -82,11 +88,11 @@ void ChangeFeed::ask_next() {
     // Over HTTP a second request about it could overtake the first.
     if (!under_way_.contains(uri) && !is_as_wanted(uri)) ask(uri);
   }
-  if (due_.empty()) is_new_ = false;
 }
 
 void ChangeFeed::ask(const std::string& uri) {
   const bool subscribes = uris_.contains(uri);
+  unknown_.erase(uri);
   if (subscribes) {
     told_.insert(uri);
   } else {
@@ -94,8 +100,7 @@ void ChangeFeed::ask(const std::string& uri) {
   }
   under_way_[uri] =
       session_->begin(subscribes ? "resources/subscribe" : "resources/unsubscribe", {{"uri", uri}},
-                      // Otherwise a server that forgets each session would get one after the other.
-                      {.renews_session = !is_new_},
+                      {.renews_session = may_renew_},
                       {.on_answer = [weak = weak_from_this(), uri, subscribes,
                                      round = round_](const Result<json::object>& answer) {
                         const auto self = weak.lock();
@@ -108,7 +113,7 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
                              const Result<json::object>& answer) {
   under_way_.erase(uri);
   if (!answer && is_passing(answer.error().code)) {
-    subscribes ? void(told_.erase(uri)) : adopt(uri);
+    unknown_.insert(uri);
     failed_.insert(uri);
     if (timer_ == 0) try_later(&ChangeFeed::ask_for_failed);
   }
@@ -127,6 +132,7 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
 void ChangeFeed::ask_for_failed() {
   due_.merge(failed_);
   failed_.clear();
+  may_renew_ = false;
   ask_next();
 }
 

@@ -64,7 +64,7 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// Call once the request before about the same resource is answered.
   void ask(const std::string& uri);
   [[nodiscard]] bool is_as_wanted(const std::string& uri) const {
-    return told_.contains(uri) == uris_.contains(uri);
+    return !unknown_.contains(uri) && told_.contains(uri) == uris_.contains(uri);
   }
   void on_answered(const std::string& uri, bool subscribes, const Result<json::object>& answer);
   void listen();
@@ -84,11 +84,14 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   Unheard unheard_;
   /// The requests to a legacy server that have no answer yet, by their URIs.
   std::map<std::string, ClientSession::Number> under_way_;
-  bool is_new_ = false;         // not all has been asked that the session begins with
-  Uris due_;                    // those to be asked about, as far as they are not as wanted
-  Uris failed_;                 // those to be asked about again after a while
-  bool cannot_listen_ = false;  // the server of this session
-  bool has_listened_ = false;   // it has told of changes in this session
+  Uris due_;      // those to be asked about, as far as they are not as wanted
+  Uris failed_;   // those to be asked about again after a while
+  Uris unknown_;  // those of which it is not known what the server has done
+  /// Whether the next requests may begin a session in place of one that is forgotten: only what a
+  /// client wants may, or a server that forgets each one would get one after the other.
+  bool may_renew_ = false;
+  bool cannot_listen_ = false;            // the server of this session
+  bool has_listened_ = false;             // it has told of changes in this session
   std::optional<TimePoint> heard_since_;  // the last acknowledgement, until the stream ends
   ClientSession::Number listening_ = 0;
   std::uint64_t round_ = 0;  // of listening

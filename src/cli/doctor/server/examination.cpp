@@ -84,9 +84,9 @@ Result<Reply> Examination::ask(const Ask& ask) {
   }
   if (reply) {
     has_replied_ = true;
-    const bool is_right = !ask.is_anonymous && !ask.is_wrong && !ask.asked.empty();
-    if (is_right && result_in(reply->answer()) != nullptr) answered_.insert(ask.asked);
-    const bool is_due = ask.is_wrong && answered_.contains(ask.asked);
+    const bool is_proper = !ask.is_anonymous && !ask.may_be_refused && !ask.asked.empty();
+    if (is_proper && result_in(reply->answer()) != nullptr) answered_.insert(ask.asked);
+    const bool is_due = ask.may_be_refused && answered_.contains(ask.asked);
     if (is_refusal(*reply) && !ask.is_anonymous && !is_due) {
       if (!refusal_) refusal_ = {ask, *std::move(reply)};
       return fail(kLimitReached, std::string(kBehindLogin));

@@ -73,7 +73,7 @@ class Examination {
   /// requests for longer than a moment. What a gateway says in its place is no reply, nor is one
   /// that is cut off: if it has begun a session, that is ended. A stream that ends before the
   /// answer is resumed once. A refusal of who is not anonymous is kLimitReached, unless the request
-  /// is wrong and the server has answered a right one of the same method.
+  /// may be refused and the server has answered another of the same method.
   Result<Reply> ask(const Ask& ask);
   /// Ends the sessions that are still open, whatever has become of the server.
   void end_sessions();
@@ -144,7 +144,8 @@ class Examination {
   std::map<std::string, std::string> open_ = {};  // the revision of each session, by its id
   Duration slowest_start_{};                      // of the replies to `initialize`
   bool has_replied_ = false;
-  std::set<std::string, std::less<>> answered_ = {};  // methods of right requests
+  std::set<std::string, std::less<>> answered_ =
+      {};                     // methods of requests that are as they should be
   bool has_limited_ = false;  // nothing more may be asked but the end of sessions
   std::optional<RefusedAsk> refusal_;
   std::optional<Error> gone_;

@@ -137,13 +137,11 @@ class ServerDoctor {
       return leave_out("revisions", era_checks().front().clause, examination);
     run(era_checks(), examination);
     const LegacyEra* const era = examination.legacy_era();
-    if (forbidding_reply(examination) != nullptr) {
-      needs_login_ = true;
-      return;
-    }
     if (!examination.is_modern && era == nullptr) {
       if (examination.old_stream && examination.old_stream->is_event_stream()) {
         examine_by_client(*target_);
+      } else if (forbidding_reply(examination) != nullptr) {
+        needs_login_ = true;
       }
       return;
     }
@@ -278,6 +276,8 @@ class ServerDoctor {
         if (is_no_answer(error)) gone_ = why_gone(server);
         if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
         if (error.code == kTimedOut && is_short) return time_is_over();
+        // Only over HTTP these are no codes of the server's own.
+        if (!std::holds_alternative<UrlTarget>(target_->place)) return std::unexpected(error);
         if (error.code == kTooManyRequests) {
           limits_requests_ = true;
           return sluice::fail(kLimitReached, std::string(kLimitsRequests));

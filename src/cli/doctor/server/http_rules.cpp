@@ -35,7 +35,7 @@ void remove_field(Ask& ask, std::string_view name) {
 }
 
 Verdict judge_origin(Examination& examination, Ask ask) {
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   ask.headers.emplace_back("Origin", kForeignOrigin);
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());

@@ -56,7 +56,7 @@ std::optional<Verdict> check_legacy_version(Examination& examination) {
   // The field is new in 2025-06-18.
   if (era == nullptr || era->spoken < "2025-06-18") return {};
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   set_field(ask, "MCP-Protocol-Version", "1900-01-01");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -70,7 +70,8 @@ std::optional<Verdict> check_get_accepted(Examination& examination) {
   if (era == nullptr) return {};
   Ask ask = examination.notification(*era, "");
   ask.method = "GET";
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
+  ask.asked = "ping";
   ask.body.clear();
   remove_field(ask, "Content-Type");
   set_field(ask, "Accept", "application/json");
@@ -97,7 +98,7 @@ std::optional<Verdict> check_broken_json(Examination& examination) {
   const LegacyEra* const era = examination.legacy_era();
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   ask.body = R"({"jsonrpc":"2.0","id":1,"method":)";
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -118,7 +119,7 @@ std::optional<Verdict> check_content_type(Examination& examination) {
   const LegacyEra* const era = examination.legacy_era();
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   set_field(ask, "Content-Type", "text/plain");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());

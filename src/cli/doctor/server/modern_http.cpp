@@ -18,7 +18,7 @@ constexpr std::string_view kNoResource = "sluice-doctor:no-such-resource";
 /// Asks what must be refused with this status and this error.
 Verdict expect_refusal(Examination& examination, Ask ask, int status, int code,
                        const std::string& what, const std::string& fix) {
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
   const std::string found = seen(*reply) + " to " + what;
@@ -35,7 +35,7 @@ std::optional<Verdict> check_modern_origin(Examination& examination) {
 std::optional<Verdict> check_unsupported_revision(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("server/discover");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   set_field(ask, "MCP-Protocol-Version", "1900-01-01");
   const std::size_t at = ask.body.find(newest_revision(Era::modern).name);
   ask.body.replace(at, newest_revision(Era::modern).name.size(), "1900-01-01");
@@ -82,7 +82,7 @@ std::optional<Verdict> check_version_header(Examination& examination) {
 std::optional<Verdict> check_name_header(Examination& examination) {
   if (!examination.is_modern) return {};
   Ask ask = examination.modern("resources/read", {{"uri", kNoResource}});
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   set_field(ask, "Mcp-Name", "sluice-doctor:another");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());

@@ -33,12 +33,12 @@ struct Ask {
   std::string body = {};
   Until until = Until::answer;
   Duration patience = kPatience;
-  Duration at_least = {};     // of that, also when the examination has no time left
-  bool is_anonymous = false;  // without what authorizes the user
-  bool is_foreign = false;    // without the other header fields of the user, too
-  bool is_wrong = false;      // the server should refuse it
-  std::string revision = {};  // of `initialize`, which may begin a session; empty: it is another
-  std::string asked = {};     // the method of another request of MCP
+  Duration at_least = {};       // of that, also when the examination has no time left
+  bool is_anonymous = false;    // without what authorizes the user
+  bool is_foreign = false;      // without the other header fields of the user, too
+  bool may_be_refused = false;  // by the rules, so that a refusal says nothing of a login
+  std::string revision = {};    // of `initialize`, which may begin a session; empty: it is another
+  std::string asked = {};  // the method of MCP; of other requests, one that is refused with them
 
   /// A server that is silent for so long does not answer.
   static constexpr Duration kPatience = std::chrono::seconds(5);

@@ -53,7 +53,7 @@ std::optional<Verdict> check_no_session(Examination& examination) {
   const LegacyEra* const era = era_with_session(examination);
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   remove_field(ask, "Mcp-Session-Id");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -67,7 +67,7 @@ std::optional<Verdict> check_unknown_session(Examination& examination) {
   const LegacyEra* const era = era_with_session(examination);
   if (era == nullptr) return {};
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   set_field(ask, "Mcp-Session-Id", "sluice-doctor-no-such-session");
   const Result<Reply> reply = examination.ask(ask);
   if (!reply) return Verdict::unanswered(reply.error());
@@ -84,6 +84,8 @@ std::optional<Verdict> check_deleted_session(Examination& examination) {
   if (era == nullptr) return {};
   Ask end = examination.notification(*era, "");
   end.method = "DELETE";
+  end.may_be_refused = true;
+  end.asked = "ping";
   end.body.clear();
   remove_field(end, "Content-Type");
   const Result<Reply> ended = examination.ask(end);
@@ -94,7 +96,7 @@ std::optional<Verdict> check_deleted_session(Examination& examination) {
                          "End the session, or answer 405 Method Not Allowed");
   }
   Ask ask = examination.legacy(*era, "ping");
-  ask.is_wrong = true;
+  ask.may_be_refused = true;
   const Result<Reply> after = examination.ask(ask);
   if (!after) return Verdict::unanswered(after.error());
   const std::string found = seen(*after) + " in a session that was deleted";
