@@ -34,7 +34,8 @@ struct LocalModelOptions {
 ///
 /// The end of the last handle breaks off answers and waits for one step of the model, which takes
 /// milliseconds to seconds. Within callbacks of clients it does not wait, and the model ends later.
-/// The end of the process ends the models that still have handles, and waits in the same way.
+/// The end of the process waits for it too. If a model still has handles then, its answers break
+/// off as in a crash.
 ///
 /// Throws Error:
 ///   400    there is no `file`, a number is out of range, or there is no such backend

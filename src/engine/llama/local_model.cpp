@@ -1,7 +1,7 @@
 #include "sluice/local_model.hpp"
 
 #include <condition_variable>
-#include <map>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -34,15 +34,21 @@ class LocalEngines {
     return engines;
   }
 
-  std::shared_ptr<Engine> add(std::unique_ptr<Engine> engine) {
-    const Engine* const key = engine.get();
-    std::shared_ptr<Engine> shared = share_engine(std::move(engine), [this, key] { forget(key); });
+  std::shared_ptr<Engine> add(std::unique_ptr<LlamaEngine> engine) {
     const std::lock_guard lock(mutex_);
-    known_.emplace(key, shared);
+    const auto place = known_.insert(known_.end(), {.engine = engine.get()});
+    std::shared_ptr<Engine> shared =
+        share_engine(std::move(engine), [this, place] { forget(place); });
+    place->handle = shared;
     return shared;
   }
 
  private:
+  struct Known {
+    LlamaEngine* engine;
+    std::weak_ptr<Engine> handle = {};
+  };
+
   class AtExit {
    public:
     explicit AtExit(LocalEngines& engines) : engines_(engines) {}
@@ -58,26 +64,30 @@ class LocalEngines {
     const pid_t process_ = ::getpid();
   };
 
-  void forget(const Engine* key) {
+  void forget(std::list<Known>::iterator place) {
     const std::lock_guard lock(mutex_);
-    known_.erase(key);
+    known_.erase(place);
     changed_.notify_all();
   }
 
   void close() {
     std::unique_lock lock(mutex_);
-    for (const auto& [key, engine] : known_) {
-      if (auto held = engine.lock()) kept_.push_back(std::move(held));
+    std::vector<LlamaEngine*> left;
+    for (const Known& each : known_) {
+      auto held = each.handle.lock();
+      if (held == nullptr) continue;
+      kept_.push_back(std::move(held));
+      left.push_back(each.engine);
     }
     lock.unlock();
-    for (const auto& engine : kept_) engine->shutdown();
+    for (LlamaEngine* const engine : left) engine->leave();
     lock.lock();
     changed_.wait(lock, [this] { return known_.size() == kept_.size(); });
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<const Engine*, std::weak_ptr<Engine>> known_;
+  std::list<Known> known_;
   std::vector<std::shared_ptr<Engine>> kept_;  // for ever, so that nothing of them is freed
 };
 
@@ -142,8 +152,8 @@ int code_of(ModelFault fault) {
   return kInternalServerError;
 }
 
-std::unique_ptr<Engine> start(const LocalModelOptions& options,
-                              std::function<void(const ModelState&)> on_model_state) {
+std::unique_ptr<LlamaEngine> start(const LocalModelOptions& options,
+                                   std::function<void(const ModelState&)> on_model_state) {
   try {
     return make_llama_engine({.model_path = options.file,
                               .slots = options.slots,
@@ -164,7 +174,7 @@ std::unique_ptr<Engine> start(const LocalModelOptions& options,
 Model local_model(const LocalModelOptions& options) {
   check(options);
   const auto loading = std::make_shared<Loading>();
-  std::unique_ptr<Engine> engine =
+  std::unique_ptr<LlamaEngine> engine =
       start(options, [loading](const ModelState& state) { loading->tell(state); });
   for (;;) {
     const ModelState state = loading->next();
