@@ -1,4 +1,5 @@
-# Installs the library: libsluice.a, its headers, and what find_package(sluice) and pkg-config read.
+# Installs the library: libsluice.a, libsluice_llama.a, their headers, and what find_package(sluice) and
+# pkg-config read.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -11,7 +12,8 @@ set_target_properties(libsluice PROPERTIES OUTPUT_NAME sluice LINKER_LANGUAGE CX
 
 install(TARGETS libsluice ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/sluice"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT library)
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT library
+  PATTERN local_model.hpp EXCLUDE)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/sluice")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluiceConfig.cmake.in"
@@ -31,8 +33,31 @@ else()
   set(SLUICE_PC_PREFIX "\${pcfiledir}/${to_prefix}")
   set(SLUICE_PC_INCLUDEDIR "\${pcfiledir}/${to_prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file("${CMAKE_CURRENT_LIST_DIR}/sluice.pc.in" "${CMAKE_BINARY_DIR}/sluice.pc" @ONLY)
+set(packages sluice)
+if(SLUICE_WITH_LLAMA)
+  list(APPEND packages sluice-llama)
+endif()
+foreach(package ${packages})
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in" "${CMAKE_BINARY_DIR}/${package}.pc" @ONLY)
+  install(FILES "${CMAKE_BINARY_DIR}/${package}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT library)
+endforeach()
 install(FILES "${CMAKE_BINARY_DIR}/sluiceConfig.cmake" "${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   DESTINATION "${config_dir}" COMPONENT library)
-install(FILES "${CMAKE_BINARY_DIR}/sluice.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT library)
+
+if(SLUICE_WITH_LLAMA)
+  # One file with llama.cpp's libraries in it: a program has one library to link, in no special order,
+  # and none of its files is taken for that of another llama.cpp in the same prefix.
+  add_library(libsluice_llama STATIC $<TARGET_OBJECTS:sluice_llama>)
+  set_target_properties(libsluice_llama PROPERTIES OUTPUT_NAME sluice_llama LINKER_LANGUAGE CXX
+    ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/install")
+  add_custom_command(TARGET libsluice_llama POST_BUILD
+    COMMAND "${CMAKE_AR}" qLs $<TARGET_FILE:libsluice_llama> ${llama_libraries} VERBATIM)
+  install(TARGETS libsluice_llama ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library)
+  install(FILES "${CMAKE_SOURCE_DIR}/include/sluice/local_model.hpp"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice" COMPONENT library)
+  if(EXISTS "${llama_prefix}/LICENSE")
+    install(FILES "${llama_prefix}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+      RENAME llama.cpp-LICENSE COMPONENT library)
+  endif()
+endif()

@@ -1,6 +1,7 @@
 #pragma once
 
-// Models that an agent can ask: those of other servers, and your own code.
+// Models that an agent can ask: those of other servers, and your own code. Those in files are in
+// sluice/local_model.hpp.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +23,7 @@ class Engine;
 /// A model. Copies are handles of the same one. Thread-safe.
 class Model {
  public:
-  /// remote_model() and custom_model() make them.
+  /// remote_model(), custom_model() and local_model() make them.
   explicit Model(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   /// As its server or its maker names it.

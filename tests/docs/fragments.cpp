@@ -15,6 +15,7 @@
 #include "sluice/authenticator.hpp"
 #include "sluice/client.hpp"
 #include "sluice/concurrency.hpp"
+#include "sluice/local_model.hpp"
 #include "sluice/log.hpp"
 #include "sluice/server.hpp"
 #include "sluice/testing.hpp"
@@ -31,11 +32,14 @@ void tools(const sluice::Model& model) {
 void custom() {
 #include "agent-3.inc"
 }
-void kept(const sluice::Model& model) {
+void local() {
 #include "agent-4.inc"
 }
-void hands_over(const sluice::Model& model) {
+void kept(const sluice::Model& model) {
 #include "agent-5.inc"
+}
+void hands_over(const sluice::Model& model) {
+#include "agent-6.inc"
 }
 }  // namespace agents
 

@@ -1,36 +1,13 @@
 #include "sluice/model.hpp"
 
-#include <memory>
-#include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "client/api/background_loop.hpp"
-#include "core/log/log.hpp"
 #include "engine/function_engine.hpp"
 #include "engine/openai/openai_engine.hpp"
+#include "engine/shared_engine.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
-namespace {
-
-/// Its end waits for answers that are being given. They may wait for the loop of all clients, whose
-/// thread must not wait for them.
-struct EndOfModel {
-  void operator()(Engine* engine) const {
-    std::unique_ptr<Engine> last(engine);
-    if (!BackgroundLoop::is_current()) return;
-    try {
-      std::thread([ends = std::move(last)] {}).detach();
-    } catch (const std::system_error& error) {
-      log_error("a model ends on the thread of all clients",
-                {{"why", std::string_view(error.what())}});
-    }
-  }
-};
-
-}  // namespace
 
 std::string Model::name() const {
   return engine_->info().model;
@@ -51,8 +28,7 @@ Model remote_model(const RemoteModelOptions& options) {
 }
 
 Model custom_model(std::string name, ModelFunction answer) {
-  return Model(std::shared_ptr<Engine>(
-      make_function_engine(std::move(name), std::move(answer)).release(), EndOfModel()));
+  return Model(share_engine(make_function_engine(std::move(name), std::move(answer))));
 }
 
 }  // namespace sluice

@@ -179,6 +179,11 @@ class Llama final : public LlamaEngine {
     if (thread_.joinable()) thread_.join();
   }
 
+  void leave() override {
+    leaving_ = true;
+    shutdown();
+  }
+
  private:
   /// The preparer if the model is ready, otherwise the error to return to the caller.
   Result<const RequestPreparer*> ready_preparer() const {
@@ -268,6 +273,7 @@ class Llama final : public LlamaEngine {
     }
     quick_preparation_->stop();
     preparation_->stop();
+    if (leaving_) return;
     for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
     scheduler.cancel_all();
   }
@@ -276,6 +282,7 @@ class Llama final : public LlamaEngine {
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   SchedulerStats stats_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> leaving_ = false;
   std::atomic<std::uint64_t> arrivals_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
   std::atomic<std::uint32_t> preparing_ = 0;  // runs that the scheduler does not know yet

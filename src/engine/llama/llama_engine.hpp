@@ -69,6 +69,9 @@ class LlamaEngine : public Engine {
   /// `at_most`. Returns the state.
   [[nodiscard]] virtual ModelState wait_until_loaded(
       Duration at_most = std::chrono::hours(24)) const = 0;
+  /// For the end of the process: as shutdown(), but answers do not end. Sinks hear no more of them,
+  /// so nobody keeps one as cancelled that is to be given again.
+  virtual void leave() = 0;
 };
 
 /// Starts the engine's thread, which loads the model, and returns at once. Until the model is

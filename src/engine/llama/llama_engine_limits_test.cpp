@@ -394,5 +394,17 @@ TEST_F(LlamaEngineLimits, APromptTooLongToReadAtOnceIsRefusedOnTheWay) {
   EXPECT_THAT(end.error->message, HasSubstr("too long"));
 }
 
+TEST_F(LlamaEngineLimits, LeavesAnswersWithoutAnEnd) {
+  load();
+  const Running running = start(greedy("Count to nine"), 1);
+  running.sink->wait_for_deltas(1);
+  const Running waits = start(greedy("Hello"), 1);
+  engine_->leave();
+  EXPECT_FALSE(running.sink->completed());
+  EXPECT_EQ(running.sink->deltas(), 1U);
+  EXPECT_FALSE(waits.sink->completed());
+  EXPECT_FALSE(try_start(greedy("Hello")));
+}
+
 }  // namespace
 }  // namespace sluice
