@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kLongestReason = 1000;
 constexpr int kOfTypeScriptSdk = -32000;
 /// In lower case, as in "Bad Request: No valid session ID provided".
-constexpr std::array<std::string_view, 7> kUnknownSession = {
-    "session id",      "session-id",        "invalid session",       "unknown session",
-    "session expired", "session not found", "server not initialized"};
+constexpr std::array<std::string_view, 8> kUnknownSession = {
+    "sessionid",       "session id",      "session-id",        "invalid session",
+    "unknown session", "session expired", "session not found", "server not initialized"};
 
 }  // namespace
 
@@ -69,9 +69,9 @@ bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
   std::string text(body.substr(0, kLongestReason));
   if (message != nullptr) {
     const json::value* const error = message->if_contains("error");
-    if (error == nullptr) return false;
-    const Error why = error_of(*message).value();
-    text = error->is_string() ? std::string(error->get_string()) : why.message;
+    const Error why = error_of(*message).value_or(Error());
+    if (error != nullptr)
+      text = error->is_string() ? std::string(error->get_string()) : why.message;
     if (is_answer && why.code != kOfTypeScriptSdk) return false;
   }
   text = to_lower(std::string_view(text).substr(0, kLongestReason));

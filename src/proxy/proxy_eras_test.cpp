@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -419,13 +422,13 @@ void listen_to(FakeClient& client, std::size_t count) {
   client.request("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", uris}}}});
 }
 
-TEST(ProxyTest, ASubscriptionThatFailsInPassingIsTriedAgain) {
+TEST(ProxyTest, SubscriptionsThatFailInPassingAreTriedAgainOneAtATime) {
   FakeServer server("behind", false);
-  std::size_t asked = 0;
+  std::vector<std::string> asked;
   int code = 503;
   server.on_message = [&](FakeLink& link, const json::object& message) {
     if (text_at(message, "method") == "resources/subscribe") {
-      ++asked;
+      asked.emplace_back(text_at(message.at("params").as_object(), "uri"));
       return code == 0 ? server.answer(link, message, json::object())
                        : server.refuse(link, message, code, "not now");
     }
@@ -433,20 +436,23 @@ TEST(ProxyTest, ASubscriptionThatFailsInPassingIsTriedAgain) {
   };
   FakeProxy proxy({server.upstream()});
   FakeClient client(*proxy.server, Kind::connection);
-  listen_to(client, 2);
+  listen_to(client, 100);
   proxy.run();
-  EXPECT_EQ(asked, 2U);
-  proxy.advance(std::chrono::seconds(1));
-  EXPECT_EQ(asked, 4U);
+  EXPECT_THAT(asked, SizeIs(64));
+  for (int i = 0; i < 200; ++i) proxy.advance(500ms);
+  EXPECT_THAT(asked, SizeIs(AllOf(Gt(66U), Lt(78U)))) << "1, 2, 4 and so on to 30 seconds";
+  EXPECT_EQ(std::ranges::count(asked, asked.back()), 1) << "those that have failed are the last";
   code = 0;
-  proxy.advance(std::chrono::seconds(2));
-  EXPECT_EQ(asked, 6U);
-  proxy.advance(std::chrono::seconds(60));
-  EXPECT_EQ(asked, 6U);
+  for (int i = 0; i < 60; ++i) proxy.advance(500ms);
+  EXPECT_EQ(std::set<std::string>(asked.begin(), asked.end()).size(), 100U);
+  const std::size_t before = asked.size();
+  EXPECT_LT(before, 180U);
+  for (int i = 0; i < 200; ++i) proxy.advance(500ms);
+  EXPECT_THAT(asked, SizeIs(before));
   code = -32602;
-  listen_to(client, 3);
-  proxy.advance(std::chrono::seconds(60));
-  EXPECT_EQ(asked, 7U) << "a refusal is final";
+  listen_to(client, 101);
+  for (int i = 0; i < 200; ++i) proxy.advance(500ms);
+  EXPECT_THAT(asked, SizeIs(before + 1)) << "a refusal is final";
   server.on_message = {};
 }
 

@@ -16,9 +16,6 @@ namespace {
 
 /// A server that has told of changes for so long is asked again at once when it ends that.
 constexpr Duration kLasting = std::chrono::seconds(5);
-/// Of the requests about resources: others need room beside them.
-constexpr std::size_t kMostUnderWay = 64;
-
 /// Whether a request that has failed so may be answered otherwise later.
 bool is_passing(int code) {
   return code == kLimitReached || code == kTimedOut || is_passing_trouble(code);
@@ -39,6 +36,7 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   due_.clear();
   failed_.clear();
   unknown_.clear();
+  at_once_ = kMostUnderWay;
   session_ = std::move(session);
   backoff_.reset();
   listening_ = 0;
@@ -83,7 +81,8 @@ void ChangeFeed::subscribe() {
 }
 
 void ChangeFeed::ask_next() {
-  while (!due_.empty() && under_way_.size() < kMostUnderWay) {
+  if (due_.empty() && timer_ == 0) due_.swap(failed_);
+  while (!due_.empty() && under_way_.size() < at_once_) {
     const std::string uri = std::move(due_.extract(due_.begin()).value());
     // Over HTTP a second request about it could overtake the first.
     if (!under_way_.contains(uri) && !is_as_wanted(uri)) ask(uri);
@@ -115,7 +114,12 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
   if (!answer && is_passing(answer.error().code)) {
     unknown_.insert(uri);
     failed_.insert(uri);
-    if (timer_ == 0) try_later(&ChangeFeed::ask_for_failed);
+    // The server may limit requests, and wants to be asked by others, too.
+    at_once_ = 1;
+    if (timer_ == 0) try_later(&ChangeFeed::ask_again);
+  } else {
+    at_once_ = std::min(2 * at_once_, kMostUnderWay);
+    if (failed_.empty()) backoff_.reset();
   }
   if (!answer) {
     const Error why = upstream_->explained(answer.error());
@@ -126,12 +130,10 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
   const bool is_failed = failed_.contains(uri);
   if (!subscribes && !is_failed && uris_.contains(uri)) told_.erase(uri);
   if (!is_failed) due_.insert(uri);
-  ask_next();
+  if (timer_ == 0) ask_next();
 }
 
-void ChangeFeed::ask_for_failed() {
-  due_.merge(failed_);
-  failed_.clear();
+void ChangeFeed::ask_again() {
   may_renew_ = false;
   ask_next();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,6 +57,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void disown(const std::string& uri) { told_.erase(uri); }
 
  private:
+  static constexpr std::size_t kMostUnderWay = 64;
+
   void tell();
   /// Finds out which subscriptions a legacy server is to begin and to end.
   void subscribe();
@@ -71,7 +74,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
   /// Calls `again` after a while, unless there is another session by then.
   void try_later(void (ChangeFeed::*again)());
-  void ask_for_failed();
+  /// Goes on after a pause, with those that have failed last.
+  void ask_again();
 
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
@@ -85,8 +89,10 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// The requests to a legacy server that have no answer yet, by their URIs.
   std::map<std::string, ClientSession::Number> under_way_;
   Uris due_;      // those to be asked about, as far as they are not as wanted
-  Uris failed_;   // those to be asked about again after a while
+  Uris failed_;   // those to be asked about again after a pause
   Uris unknown_;  // those of which it is not known what the server has done
+  /// How many requests about resources may be under way: others need room beside them.
+  std::size_t at_once_ = kMostUnderWay;
   /// Whether the next requests may begin a session in place of one that is forgotten: only what a
   /// client wants may, or a server that forgets each one would get one after the other.
   bool may_renew_ = false;

@@ -219,9 +219,10 @@ class ServerDoctor {
       Ask ask = is_modern ? examination.modern(method, std::move(params))
                           : examination.legacy(*era, method, std::move(params));
       if (is_list(method)) ask.patience = patience_for_list();
-      const ListTimer timer(*this, method);
+      const TimePoint began = std::chrono::steady_clock::now();
       const Result<Reply> reply = examination.ask(ask);
       if (!reply) return std::unexpected(reply.error());
+      if (is_list(method)) note_list(began);
       const auto answer = reply->answer();
       if (const json::object* const result = result_in(answer)) return *result;
       const int code = error_code_in(answer);
@@ -269,11 +270,14 @@ class ServerDoctor {
       call.timeout = std::min(left(), patience);
       if (call.timeout <= kLeastPatience) return time_is_over();
       const bool is_short = call.timeout < patience;
-      const ListTimer timer(*this, method);
+      const TimePoint began = std::chrono::steady_clock::now();
       try {
-        return server.request(method, std::move(params), std::move(call)).result();
+        json::object result = server.request(method, std::move(params), std::move(call)).result();
+        if (is_list(method)) note_list(began);
+        return result;
       } catch (const Error& error) {
-        if (is_no_answer(error)) gone_ = why_gone(server);
+        if (is_no_answer(error))
+          gone_ = why_gone(server, std::max<Duration>(kLastPatience, 2 * slowest_list_));
         if (gone_) return sluice::fail(kLimitReached, std::string(kServerHasGone));
         if (error.code == kTimedOut && is_short) return time_is_over();
         // Only over HTTP these are no codes of the server's own.
@@ -300,7 +304,7 @@ class ServerDoctor {
   }
 
   /// Why the server does not answer; nothing: it does.
-  static std::optional<Error> why_gone(Client& server) {
+  static std::optional<Error> why_gone(Client& server, Duration patience) {
     const bool is_legacy = find_revision(server.revision())->era == Era::legacy;
     // The modern era has no `ping`, and some servers are silent to it alone.
     const std::string_view list = is_legacy ? declared_list(server.about()) : "";
@@ -309,7 +313,7 @@ class ServerDoctor {
          {is_legacy ? std::string_view("ping") : "server/discover", list}) {
       if (method.empty()) continue;
       CallOptions call;
-      call.timeout = kLastPatience;
+      call.timeout = patience;
       try {
         server.request(method, {}, std::move(call)).result();
         return {};
@@ -326,23 +330,10 @@ class ServerDoctor {
   [[nodiscard]] Duration patience_for_list() const {
     return std::max<Duration>({Ask::kPatience, left() / 3, 2 * slowest_list_});
   }
-  /// Knows how long lists take.
-  class ListTimer {
-   public:
-    ListTimer(ServerDoctor& doctor, std::string_view method)
-        : doctor_(&doctor), is_list_(is_list(method)) {}
-    ~ListTimer() {
-      const Duration took = std::chrono::steady_clock::now() - begin_;
-      if (is_list_) doctor_->slowest_list_ = std::max(doctor_->slowest_list_, took);
-    }
-    ListTimer(const ListTimer&) = delete;
-    ListTimer& operator=(const ListTimer&) = delete;
-
-   private:
-    ServerDoctor* doctor_;
-    bool is_list_;
-    TimePoint begin_ = std::chrono::steady_clock::now();
-  };
+  /// A list has been answered that was asked for at `began`.
+  void note_list(TimePoint began) {
+    slowest_list_ = std::max<Duration>(slowest_list_, std::chrono::steady_clock::now() - began);
+  }
 
   /// Whether a modern server has the legacy era as well, for old clients.
   void examine_other_era(const Target& target, const Revision& spoken) {

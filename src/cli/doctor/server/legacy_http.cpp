@@ -70,8 +70,6 @@ std::optional<Verdict> check_get_accepted(Examination& examination) {
   if (era == nullptr) return {};
   Ask ask = examination.notification(*era, "");
   ask.method = "GET";
-  ask.may_be_refused = true;
-  ask.asked = "ping";
   ask.body.clear();
   remove_field(ask, "Content-Type");
   set_field(ask, "Accept", "application/json");

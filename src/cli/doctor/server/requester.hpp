@@ -38,7 +38,7 @@ struct Ask {
   bool is_foreign = false;      // without the other header fields of the user, too
   bool may_be_refused = false;  // by the rules, so that a refusal says nothing of a login
   std::string revision = {};    // of `initialize`, which may begin a session; empty: it is another
-  std::string asked = {};  // the method of MCP; of other requests, one that is refused with them
+  std::string asked = {};       // the method of another request of MCP
 
   /// A server that is silent for so long does not answer.
   static constexpr Duration kPatience = std::chrono::seconds(5);

@@ -84,8 +84,6 @@ std::optional<Verdict> check_deleted_session(Examination& examination) {
   if (era == nullptr) return {};
   Ask end = examination.notification(*era, "");
   end.method = "DELETE";
-  end.may_be_refused = true;
-  end.asked = "ping";
   end.body.clear();
   remove_field(end, "Content-Type");
   const Result<Reply> ended = examination.ask(end);
