@@ -13,11 +13,20 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kLongestReason = 1000;
-constexpr int kOfTypeScriptSdk = -32000;
-/// In lower case, as in "Bad Request: No valid session ID provided".
-constexpr std::array<std::string_view, 8> kUnknownSession = {
-    "sessionid",       "session id",      "session-id",        "invalid session",
-    "unknown session", "session expired", "session not found", "server not initialized"};
+constexpr std::string_view kBadRequestMark = "Bad Request: ";
+// How a text begins, in lower case, that says so.
+constexpr std::array<std::string_view, 2> kOfTypeScriptSdk = {"no valid session id provided",
+                                                              "server not initialized"};
+constexpr std::array<std::string_view, 10> kUnknownSession = {"invalid session",
+                                                              "invalid or missing session",
+                                                              "missing or unknown mcp-session-id",
+                                                              "unknown session",
+                                                              "unknown mcp-session-id",
+                                                              "invalid mcp-session-id",
+                                                              "session not found",
+                                                              "session expired",
+                                                              "missing session id",
+                                                              "no transport found for session"};
 
 }  // namespace
 
@@ -66,17 +75,22 @@ bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
   if (status != kBadRequest) return status == kNotFound && !is_answer;
   const Result<json::value> parsed = parse_json(body);
   const json::object* const message = parsed ? parsed->if_object() : nullptr;
-  std::string text(body.substr(0, kLongestReason));
+  std::string text(body);
   if (message != nullptr) {
-    const json::value* const error = message->if_contains("error");
-    const Error why = error_of(*message).value_or(Error());
-    if (error != nullptr)
-      text = error->is_string() ? std::string(error->get_string()) : why.message;
-    if (is_answer && why.code != kOfTypeScriptSdk) return false;
+    for (const char* const member : {"error", "detail"}) {
+      if (const json::value* const said = message->if_contains(member)) {
+        text = said->is_string() ? std::string(said->get_string())
+                                 : error_of(*message).value_or(Error()).message;
+      }
+    }
   }
-  text = to_lower(std::string_view(text).substr(0, kLongestReason));
-  return std::ranges::any_of(kUnknownSession,
-                             [&](std::string_view words) { return text.contains(words); });
+  std::string_view words = text;
+  words = words.substr(0, kLongestReason);
+  if (words.starts_with(kBadRequestMark)) words.remove_prefix(kBadRequestMark.size());
+  const std::string reason = to_lower(words);
+  const auto begins = [&](std::string_view with) { return reason.starts_with(with); };
+  return std::ranges::any_of(kOfTypeScriptSdk, begins) ||
+         (!is_answer && std::ranges::any_of(kUnknownSession, begins));
 }
 
 void ReplyBody::begin(int status) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proxy/proxy.hpp"
@@ -499,6 +500,35 @@ TEST(ProxyTest, TryingASubscriptionAgainBeginsNoSession) {
   listen_to(client, 1);
   for (int i = 0; i < 600; ++i) proxy.advance(100ms);
   EXPECT_THAT(server.clients, SizeIs(1));
+  server.on_message = {};
+}
+
+TEST(ProxyTest, ASessionOfWhichOnlyChangesAreWantedIsLookedAfter) {
+  FakeServer server("behind", false);
+  std::size_t asked = 0;
+  bool is_forgotten = false;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (!message.contains("id")) return;
+    if (std::exchange(is_forgotten, false)) {
+      return link.forget_session(to_json(message.at("id")));
+    }
+    asked += text_at(message, "method") == "resources/subscribe" ? 1 : 0;
+    server.answer(link, message, json::object());
+  };
+  server.absent = true;
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  listen_to(client, 1);
+  proxy.run();
+  server.absent = false;
+  for (int i = 0; i < 62; ++i) proxy.advance(500ms);
+  EXPECT_EQ(asked, 1U) << "the server was not there when the client began to listen";
+  is_forgotten = true;
+  for (int i = 0; i < 62; ++i) proxy.advance(500ms);
+  EXPECT_EQ(asked, 2U) << "the server has forgotten the session";
+  server.links.front()->die();
+  for (int i = 0; i < 62; ++i) proxy.advance(500ms);
+  EXPECT_EQ(asked, 3U) << "the connection was lost";
   server.on_message = {};
 }
 

@@ -104,11 +104,12 @@ TEST_F(HttpLinkTest, OtherwiseABadRequestIsNoForgottenSession) {
       {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})",
        R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":3})",
        R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"browser not initialized"},"id":null})",
-       "Bad Request"}) {
+       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found"},"id":5})",
+       R"({"error":"Checkout session expired"})", "Bad Request"}) {
     call();
     next().reply->reply(400, kJson, body);
   }
-  ASSERT_TRUE(hears(4));
+  ASSERT_TRUE(hears(6));
   EXPECT_THAT(asked, IsEmpty());
 }
 

@@ -207,9 +207,7 @@ void ProxyClient::want() {
       lists = lists || each.filter.tools || each.filter.prompts || each.filter.resources;
       std::ranges::for_each(each.filter.uris, add);
     }
-    part->session->feed().want(lists, std::move(uris));
-    const bool is_needed = !listening_.empty() && !part->session->is_open();
-    if (is_needed) part->session->when_open([](const Result<void>&) {});
+    part->session->want(lists, std::move(uris), !listening_.empty());
   }
 }
 

@@ -113,7 +113,8 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
   under_way_.erase(uri);
   if (!answer && is_passing(answer.error().code)) {
     unknown_.insert(uri);
-    failed_.insert(uri);
+    // A change that nobody wants to hear of does no harm.
+    if (uris_.contains(uri)) failed_.insert(uri);
     // The server may limit requests, and wants to be asked by others, too.
     at_once_ = 1;
     if (timer_ == 0) try_later(&ChangeFeed::ask_again);

@@ -67,7 +67,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   /// Call once the request before about the same resource is answered.
   void ask(const std::string& uri);
   [[nodiscard]] bool is_as_wanted(const std::string& uri) const {
-    return !unknown_.contains(uri) && told_.contains(uri) == uris_.contains(uri);
+    if (!uris_.contains(uri)) return !told_.contains(uri);
+    return told_.contains(uri) && !unknown_.contains(uri);
   }
   void on_answered(const std::string& uri, bool subscribes, const Result<json::object>& answer);
   void listen();

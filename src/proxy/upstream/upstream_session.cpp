@@ -19,6 +19,8 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
+/// How long a session of which only changes are wanted may be gone before that is noticed.
+constexpr Duration kLookAgain = std::chrono::seconds(30);
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
@@ -62,7 +64,7 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
                                          [this] { has_asked_ = !requests_.empty(); })) {}
 
 UpstreamSession::~UpstreamSession() {
-  for (const auto timer : {timer_, patience_}) {
+  for (const auto timer : {timer_, patience_, look_timer_}) {
     if (timer != 0) loop_->cancel(timer);
   }
   feed_->attach(nullptr);
@@ -70,7 +72,9 @@ UpstreamSession::~UpstreamSession() {
 }
 
 void UpstreamSession::close(std::function<void()> done) {
-  if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  for (auto* const timer : {&timer_, &look_timer_}) {
+    if (*timer != 0) loop_->cancel(std::exchange(*timer, 0));
+  }
   feed_->attach(nullptr);
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
@@ -230,6 +234,33 @@ void UpstreamSession::on_lost(const Error& why) {
   // The link's own end has answered those that were sent before.
   for (auto& [number, request] : std::exchange(requests_, {})) {
     request.call->on_answer(std::unexpected(upstream_->explained(why)));
+  }
+}
+
+void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
+  listens_ = listens;
+  looks_ = listens || !uris.empty();
+  feed_->want(lists, std::move(uris));
+  if (listens_ && !is_open()) when_open([](const Result<void>&) {});
+  look_later();
+}
+
+void UpstreamSession::look_later() {
+  if (!looks_ || look_timer_ != 0) return;
+  look_timer_ = loop_->schedule_at(loop_->clock().now() + kLookAgain, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->look_timer_ = 0;
+    if (self->looks_) self->look();
+    self->look_later();
+  });
+}
+
+void UpstreamSession::look() {
+  if (!is_open()) {
+    if (listens_ && opening_.empty()) when_open([](const Result<void>&) {});
+  } else if (server_.revision->era == Era::legacy) {
+    session_->begin("ping", {}, {.timeout = kLifeSign}, {});
   }
 }
 

@@ -123,6 +123,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void set_level(LoggingLevel level);
   /// What was set last.
   [[nodiscard]] std::optional<LoggingLevel> level() const { return level_.wanted(); }
+  /// What changes the client wants to hear of. As long as these are changes of resources, or
+  /// `listens`, a legacy server is asked every now and then whether it has forgotten the session.
+  /// If the client listens, the session is opened for that, and again after it was lost.
+  void want(bool lists, ChangeFeed::Uris uris, bool listens);
   [[nodiscard]] ChangeFeed& feed() { return *feed_; }
   /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
   /// all calls, or later. A call that ends hands back in this way what may belong to another.
@@ -201,6 +205,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool names_unknown_task(const json::object& params) const;
 
   void heard();
+  void look_later();
+  void look();
   void watch();
   void on_silence();
 
@@ -225,6 +231,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::vector<Held> held_;                        // requests that wait for that
   bool is_shared_;
   std::shared_ptr<ChangeFeed> feed_;
+  bool listens_ = false;
+  bool looks_ = false;  // after the session, because of the changes that are wanted
+  Executor::TimerId look_timer_ = 0;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;
   bool is_probing_ = false;
