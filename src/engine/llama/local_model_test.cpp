@@ -29,7 +29,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Reason = Completion::Reason;
 
-LocalModelOptions small_model() {
+LocalModelOptions small_local_model() {
   return {.file = SLUICE_BUILT_IN_MODEL, .slots = 1, .context_tokens = 512, .backend = "cpu"};
 }
 
@@ -70,7 +70,7 @@ TEST(LocalModelTest, AnswersAlsoIfItsFileWasRemoved) {
   const TemporaryFile file("model.gguf");
   std::filesystem::copy_file(SLUICE_BUILT_IN_MODEL, file.path(),
                              std::filesystem::copy_options::overwrite_existing);
-  LocalModelOptions options = small_model();
+  LocalModelOptions options = small_local_model();
   options.file = file.path();
   options.slots = 2;
   std::vector<float> heard;
@@ -95,7 +95,7 @@ TEST(LocalModelTest, AnswersAlsoIfItsFileWasRemoved) {
 }
 
 TEST(LocalModelTest, SaysWhyAFileIsNoModel) {
-  LocalModelOptions options = small_model();
+  LocalModelOptions options = small_local_model();
   options.file = "";
   Error error = error_of(options);
   EXPECT_EQ(error.code, 400);
@@ -126,13 +126,13 @@ TEST(LocalModelTest, SaysWhyAFileIsNoModel) {
 }
 
 TEST(LocalModelTest, SaysWhatTheMachineDoesNotHave) {
-  LocalModelOptions options = small_model();
+  LocalModelOptions options = small_local_model();
   options.context_tokens = 100'000'000;
   Error error = error_of(options);
   EXPECT_EQ(error.code, 503);
   EXPECT_THAT(error.message, HasSubstr("context"));
 
-  options = small_model();
+  options = small_local_model();
   options.backend = "gpu7";
   error = error_of(options);
   EXPECT_EQ(error.code, 400);
@@ -141,7 +141,7 @@ TEST(LocalModelTest, SaysWhatTheMachineDoesNotHave) {
 
 TEST(LocalModelTest, RefusesNumbersOutOfRange) {
   const auto refusal = [](auto change) {
-    LocalModelOptions options = small_model();
+    LocalModelOptions options = small_local_model();
     change(options);
     const Error error = error_of(options);
     EXPECT_EQ(error.code, 400);
@@ -155,13 +155,13 @@ TEST(LocalModelTest, RefusesNumbersOutOfRange) {
 }
 
 TEST(LocalModelTest, AnExceptionOfTheProgressEndsLoading) {
-  LocalModelOptions options = small_model();
+  LocalModelOptions options = small_local_model();
   options.on_progress = [](float) { throw std::domain_error("enough"); };
   EXPECT_THROW(local_model(options), std::domain_error);
 }
 
 TEST(LocalModelTest, SoManyRequestsWait) {
-  const Model model = local_model(small_model());
+  const Model model = local_model(small_local_model());
   ManualExecutor home;
   const auto first = std::make_shared<HoldingSink>();
   const auto held = model.engine()->start(greedy("Count to nine"), first, home);
@@ -184,7 +184,7 @@ TEST(LocalModelTest, SoManyRequestsWait) {
 
 TEST(LocalModelTest, ItsEndDoesNotHoldUpTheLoopOfAllClients) {
   const auto background = BackgroundLoop::shared();
-  std::optional<Model> model = local_model(small_model());
+  std::optional<Model> model = local_model(small_local_model());
   ManualExecutor home;
   const auto sink = std::make_shared<HoldingSink>();
   auto generation = model->engine()->start(greedy("Count to nine"), sink, home);
