@@ -15,18 +15,24 @@ namespace {
 constexpr std::size_t kLongestReason = 1000;
 constexpr std::string_view kBadRequestMark = "Bad Request: ";
 // How a text begins, in lower case, that says so.
-constexpr std::array<std::string_view, 2> kOfTypeScriptSdk = {"no valid session id provided",
+constexpr std::array<std::string_view, 2> kOfTypeScriptSdk = {"no valid session id",
                                                               "server not initialized"};
-constexpr std::array<std::string_view, 10> kUnknownSession = {"invalid session",
+constexpr std::array<std::string_view, 16> kUnknownSession = {"invalid session",
                                                               "invalid or missing session",
-                                                              "missing or unknown mcp-session-id",
-                                                              "unknown session",
-                                                              "unknown mcp-session-id",
+                                                              "invalid mcp session",
                                                               "invalid mcp-session-id",
-                                                              "session not found",
-                                                              "session expired",
+                                                              "missing or invalid session",
+                                                              "missing or invalid mcp-session-id",
+                                                              "missing or unknown mcp-session-id",
                                                               "missing session id",
-                                                              "no transport found for session"};
+                                                              "no active session",
+                                                              "no transport found for session",
+                                                              "no valid session",
+                                                              "session expired",
+                                                              "session id not found",
+                                                              "session not found",
+                                                              "unknown mcp-session-id",
+                                                              "unknown session"};
 
 }  // namespace
 

@@ -16,6 +16,10 @@ namespace {
 
 /// A server that has told of changes for so long is asked again at once when it ends that.
 constexpr Duration kLasting = std::chrono::seconds(5);
+/// Of the requests about resources: others need room beside them.
+constexpr std::size_t kMostUnderWay = 64;
+/// How long the answer to one may take.
+constexpr Duration kPatience = std::chrono::seconds(10);
 /// Whether a request that has failed so may be answered otherwise later.
 bool is_passing(int code) {
   return code == kLimitReached || code == kTimedOut || is_passing_trouble(code);
@@ -36,7 +40,7 @@ void ChangeFeed::attach(std::shared_ptr<ClientSession> session) {
   due_.clear();
   failed_.clear();
   unknown_.clear();
-  at_once_ = kMostUnderWay;
+  retried_.clear();
   session_ = std::move(session);
   backoff_.reset();
   listening_ = 0;
@@ -81,15 +85,24 @@ void ChangeFeed::subscribe() {
 }
 
 void ChangeFeed::ask_next() {
-  if (due_.empty() && timer_ == 0) due_.swap(failed_);
-  while (!due_.empty() && under_way_.size() < at_once_) {
+  while (!due_.empty() && under_way_.size() < kMostUnderWay) {
     const std::string uri = std::move(due_.extract(due_.begin()).value());
     // Over HTTP a second request about it could overtake the first.
-    if (!under_way_.contains(uri) && !is_as_wanted(uri)) ask(uri);
+    if (!under_way_.contains(uri) && !is_as_wanted(uri)) ask(uri, may_renew_);
   }
 }
 
-void ChangeFeed::ask(const std::string& uri) {
+void ChangeFeed::retry() {
+  while (!failed_.empty() && timer_ == 0 && retried_.empty()) {
+    const std::string uri = std::move(failed_.front());
+    failed_.pop_front();
+    if (under_way_.contains(uri) || is_as_wanted(uri)) continue;
+    retried_ = uri;
+    ask(uri, false);
+  }
+}
+
+void ChangeFeed::ask(const std::string& uri, bool may_renew) {
   const bool subscribes = uris_.contains(uri);
   unknown_.erase(uri);
   if (subscribes) {
@@ -99,7 +112,7 @@ void ChangeFeed::ask(const std::string& uri) {
   }
   under_way_[uri] =
       session_->begin(subscribes ? "resources/subscribe" : "resources/unsubscribe", {{"uri", uri}},
-                      {.renews_session = may_renew_},
+                      {.timeout = kPatience, .renews_session = may_renew},
                       {.on_answer = [weak = weak_from_this(), uri, subscribes,
                                      round = round_](const Result<json::object>& answer) {
                         const auto self = weak.lock();
@@ -111,32 +124,29 @@ void ChangeFeed::ask(const std::string& uri) {
 void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
                              const Result<json::object>& answer) {
   under_way_.erase(uri);
-  if (!answer && is_passing(answer.error().code)) {
-    unknown_.insert(uri);
-    // A change that nobody wants to hear of does no harm.
-    if (uris_.contains(uri)) failed_.insert(uri);
-    // The server may limit requests, and wants to be asked by others, too.
-    at_once_ = 1;
-    if (timer_ == 0) try_later(&ChangeFeed::ask_again);
-  } else {
-    at_once_ = std::min(2 * at_once_, kMostUnderWay);
-    if (failed_.empty()) backoff_.reset();
-  }
+  if (retried_ == uri) retried_.clear();
   if (!answer) {
     const Error why = upstream_->explained(answer.error());
     log_debug("a subscription has failed",
               {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
   }
-  // The client itself may have subscribed meanwhile, and been overtaken.
-  const bool is_failed = failed_.contains(uri);
-  if (!subscribes && !is_failed && uris_.contains(uri)) told_.erase(uri);
-  if (!is_failed) due_.insert(uri);
-  if (timer_ == 0) ask_next();
-}
-
-void ChangeFeed::ask_again() {
-  may_renew_ = false;
+  if (!answer && is_passing(answer.error().code)) {
+    unknown_.insert(uri);
+    // A change that nobody wants to hear of does no harm.
+    if (uris_.contains(uri) && subscribes) {
+      failed_.push_back(uri);
+      if (timer_ == 0) try_later(&ChangeFeed::retry);
+    } else {
+      due_.insert(uri);
+    }
+  } else {
+    // The client itself may have subscribed meanwhile, and been overtaken.
+    if (!subscribes && uris_.contains(uri)) told_.erase(uri);
+    due_.insert(uri);
+    if (failed_.empty()) backoff_.reset();
+  }
   ask_next();
+  retry();
 }
 
 void ChangeFeed::listen() {

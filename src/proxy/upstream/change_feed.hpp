@@ -1,7 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,15 +57,13 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void disown(const std::string& uri) { told_.erase(uri); }
 
  private:
-  static constexpr std::size_t kMostUnderWay = 64;
-
   void tell();
   /// Finds out which subscriptions a legacy server is to begin and to end.
   void subscribe();
   /// Asks it for those, a few at a time.
   void ask_next();
   /// Call once the request before about the same resource is answered.
-  void ask(const std::string& uri);
+  void ask(const std::string& uri, bool may_renew);
   [[nodiscard]] bool is_as_wanted(const std::string& uri) const {
     if (!uris_.contains(uri)) return !told_.contains(uri);
     return told_.contains(uri) && !unknown_.contains(uri);
@@ -75,8 +73,8 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   void on_ended(std::uint64_t round, const Result<json::object>& answer);
   /// Calls `again` after a while, unless there is another session by then.
   void try_later(void (ChangeFeed::*again)());
-  /// Goes on after a pause, with those that have failed last.
-  void ask_again();
+  /// Asks again about one that has failed, unless there is a pause.
+  void retry();
 
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
@@ -89,11 +87,10 @@ class ChangeFeed final : public std::enable_shared_from_this<ChangeFeed> {
   Unheard unheard_;
   /// The requests to a legacy server that have no answer yet, by their URIs.
   std::map<std::string, ClientSession::Number> under_way_;
-  Uris due_;      // those to be asked about, as far as they are not as wanted
-  Uris failed_;   // those to be asked about again after a pause
-  Uris unknown_;  // those of which it is not known what the server has done
-  /// How many requests about resources may be under way: others need room beside them.
-  std::size_t at_once_ = kMostUnderWay;
+  Uris due_;                        // those to be asked about, as far as they are not as wanted
+  std::deque<std::string> failed_;  // those to be asked about again, one after the other
+  std::string retried_;             // the one of these that is under way; empty: none
+  Uris unknown_;                    // those of which it is not known what the server has done
   /// Whether the next requests may begin a session in place of one that is forgotten: only what a
   /// client wants may, or a server that forgets each one would get one after the other.
   bool may_renew_ = false;

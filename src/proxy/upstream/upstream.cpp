@@ -1,5 +1,6 @@
 #include "proxy/upstream/upstream.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace sluice {
 namespace {
+
+constexpr Duration kFirstRest = std::chrono::seconds(1);
 
 /// Whether nobody can have a session with the server: there is no connection, or no answer.
 bool is_out_of_reach(const Error& answer) {
@@ -69,12 +72,15 @@ void Upstream::on_connected(const Revision& revision) {
   spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
 }
 
-Error Upstream::on_not_opened(const Error& said, TimePoint now) {
+Error Upstream::on_not_opened(const Error& said, TimePoint now, bool was_needed) {
   const Error why = of_connection(said);
   // It may have been replaced by one that speaks something else.
   spoken_.clear();
   Error failure = session_error(options_.label, why);
-  if (is_out_of_reach(failure)) {
+  if (is_out_of_reach(failure) && !was_needed) {
+    failure_ = failure;
+    rests_until_ = std::max(rests_until_, now + kFirstRest);
+  } else if (is_out_of_reach(failure)) {
     failure_ = failure;
     rests_until_ = now + backoff_.next().value_or(Duration());
     log_error(

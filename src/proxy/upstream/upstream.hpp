@@ -65,7 +65,8 @@ class Upstream {
   /// A session could not be opened. Logs it, and returns the answer to its client. The server is
   /// left alone for a while if it could not be reached or was silent, but not if it has refused the
   /// session: that may be for something in the client's own request, or for want of something here.
-  Error on_not_opened(const Error& why, TimePoint now);
+  /// `was_needed`: by a request. If it was not, the server rests no longer than at first.
+  Error on_not_opened(const Error& why, TimePoint now, bool was_needed = true);
   /// An open session is lost. Logs it. The next request opens another at once.
   void on_lost(const Error& why) const;
   /// An Error of the way to the server, rather than of the server, as an answer to a client.

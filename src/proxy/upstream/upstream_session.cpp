@@ -19,8 +19,6 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
-/// How long a session of which only changes are wanted may be gone before that is noticed.
-constexpr Duration kLookAgain = std::chrono::seconds(30);
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
@@ -104,6 +102,7 @@ void UpstreamSession::end_session(std::function<void()> done) {
 
 void UpstreamSession::when_open(Opened then) {
   if (is_open()) return then({});
+  is_look_ = false;
   opening_.push_back(std::move(then));
   if (opening_.size() == 1) connect();
 }
@@ -178,7 +177,7 @@ void UpstreamSession::connect() {
   Result<std::unique_ptr<ServerLink>> link = upstream_->options().open_link(*loop_);
   if (!link) {
     program_ = nullptr;
-    return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now()));
+    return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), !is_look_));
   }
   session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
@@ -189,7 +188,7 @@ void UpstreamSession::connect() {
 void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (session_ == nullptr) return;
   if (!server) {
-    const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now());
+    const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now(), !is_look_);
     end_session();
     return opened(std::unexpected(why));
   }
@@ -240,6 +239,7 @@ void UpstreamSession::on_lost(const Error& why) {
 void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
   listens_ = listens;
   looks_ = listens || !uris.empty();
+  is_vain_ = false;
   feed_->want(lists, std::move(uris));
   if (listens_ && !is_open()) when_open([](const Result<void>&) {});
   look_later();
@@ -247,7 +247,8 @@ void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
 
 void UpstreamSession::look_later() {
   if (!looks_ || look_timer_ != 0) return;
-  look_timer_ = loop_->schedule_at(loop_->clock().now() + kLookAgain, [weak = weak_from_this()] {
+  const TimePoint next = loop_->clock().now() + *look_pause_.next();
+  look_timer_ = loop_->schedule_at(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;
     self->look_timer_ = 0;
@@ -258,9 +259,19 @@ void UpstreamSession::look_later() {
 
 void UpstreamSession::look() {
   if (!is_open()) {
-    if (listens_ && opening_.empty()) when_open([](const Result<void>&) {});
-  } else if (server_.revision->era == Era::legacy) {
-    session_->begin("ping", {}, {.timeout = kLifeSign}, {});
+    if (!listens_ || !opening_.empty() || upstream_->resting(loop_->clock().now())) return;
+    opening_.emplace_back([](const Result<void>&) {});
+    is_look_ = true;
+    connect();
+  } else if (server_.revision->era == Era::legacy && !is_vain_) {
+    session_->begin("ping", {}, {.timeout = kLifeSign},
+                    {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
+                      const auto self = weak.lock();
+                      // The new session was forgotten, too.
+                      if (self != nullptr && !answer && answer.error().code == kNotFound) {
+                        self->is_vain_ = true;
+                      }
+                    }});
   }
 }
 

@@ -233,6 +233,12 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::shared_ptr<ChangeFeed> feed_;
   bool listens_ = false;
   bool looks_ = false;  // after the session, because of the changes that are wanted
+  /// Between two looks: 20 to 40 seconds, so that not all clients of a server look at once.
+  Backoff look_pause_{{.first = std::chrono::seconds(40),
+                       .longest = std::chrono::seconds(40),
+                       .attempts = UINT32_MAX}};
+  bool is_vain_ = false;  // looking begins a session each time
+  bool is_look_ = false;  // nobody else needs the session that is being opened
   Executor::TimerId look_timer_ = 0;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;
