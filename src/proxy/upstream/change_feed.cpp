@@ -131,8 +131,8 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
               {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
   }
   if (!answer && is_passing(answer.error().code)) {
-    unknown_.insert(uri);
     // A change that nobody wants to hear of does no harm.
+    if (uris_.contains(uri)) unknown_.insert(uri);
     if (uris_.contains(uri) && subscribes) {
       failed_.push_back(uri);
       if (timer_ == 0) try_later(&ChangeFeed::retry);
