@@ -19,7 +19,7 @@ constexpr Duration kLasting = std::chrono::seconds(5);
 /// Of the requests about resources: others need room beside them.
 constexpr std::size_t kMostUnderWay = 64;
 /// How long the answer to one may take.
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kPatience = std::chrono::seconds(30);
 /// Whether a request that has failed so may be answered otherwise later.
 bool is_passing(int code) {
   return code == kLimitReached || code == kTimedOut || is_passing_trouble(code);
@@ -143,7 +143,7 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
     // The client itself may have subscribed meanwhile, and been overtaken.
     if (!subscribes && uris_.contains(uri)) told_.erase(uri);
     due_.insert(uri);
-    if (failed_.empty()) backoff_.reset();
+    if (failed_.empty() && retried_.empty()) backoff_.reset();
   }
   ask_next();
   retry();

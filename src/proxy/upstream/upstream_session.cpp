@@ -19,6 +19,8 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
+/// Between two looks, if each begins a session.
+constexpr Duration kVainPause = std::chrono::minutes(10);
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
@@ -132,6 +134,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
+    self->was_renewed_ = true;
     self->level_.begin_session(self->has_levels());
     self->feed_->attach(self->session_);
     self->listener_->on_renewed();
@@ -239,7 +242,6 @@ void UpstreamSession::on_lost(const Error& why) {
 void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
   listens_ = listens;
   looks_ = listens || !uris.empty();
-  is_vain_ = false;
   feed_->want(lists, std::move(uris));
   if (listens_ && !is_open()) when_open([](const Result<void>&) {});
   look_later();
@@ -247,7 +249,8 @@ void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
 
 void UpstreamSession::look_later() {
   if (!looks_ || look_timer_ != 0) return;
-  const TimePoint next = loop_->clock().now() + *look_pause_.next();
+  const Duration pause = is_vain_ ? kVainPause : *look_pause_.next();
+  const TimePoint next = loop_->clock().now() + pause;
   look_timer_ = loop_->schedule_at(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;
@@ -263,14 +266,19 @@ void UpstreamSession::look() {
     opening_.emplace_back([](const Result<void>&) {});
     is_look_ = true;
     connect();
-  } else if (server_.revision->era == Era::legacy && !is_vain_) {
+  } else if (server_.revision->era == Era::legacy) {
+    was_renewed_ = false;
     session_->begin("ping", {}, {.timeout = kLifeSign},
                     {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
                       const auto self = weak.lock();
-                      // The new session was forgotten, too.
-                      if (self != nullptr && !answer && answer.error().code == kNotFound) {
-                        self->is_vain_ = true;
+                      if (self == nullptr) return;
+                      const bool is_over = !answer && answer.error().code == kNotFound;
+                      const bool is_vain = is_over && self->was_renewed_;
+                      if (std::exchange(self->is_vain_, is_vain) == is_vain) return;
+                      if (self->look_timer_ != 0) {
+                        self->loop_->cancel(std::exchange(self->look_timer_, 0));
                       }
+                      self->look_later();
                     }});
   }
 }

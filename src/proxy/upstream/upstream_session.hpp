@@ -237,8 +237,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   Backoff look_pause_{{.first = std::chrono::seconds(40),
                        .longest = std::chrono::seconds(40),
                        .attempts = UINT32_MAX}};
-  bool is_vain_ = false;  // looking begins a session each time
-  bool is_look_ = false;  // nobody else needs the session that is being opened
+  bool is_vain_ = false;      // the last look has begun a session that was forgotten, too
+  bool was_renewed_ = false;  // since that look was begun
+  bool is_look_ = false;      // nobody else needs the session that is being opened
   Executor::TimerId look_timer_ = 0;
   TimePoint heard_{};  // the server, last
   Executor::TimerId timer_ = 0;
