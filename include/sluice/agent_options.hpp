@@ -186,7 +186,8 @@ struct AgentOptions {
   std::size_t max_result = std::size_t{256} << 10U;
   /// How many images of tools the model is shown, the last ones, for a model that sees; 0: none. It
   /// knows others by a text that says what they are, and so after Agent::resume(). Images are PNG,
-  /// JPEG, GIF or WebP of at most 8 MiB in Base64.
+  /// JPEG, GIF or WebP of at most 8 MiB in Base64. None, if the model's server refuses a request
+  /// with images, and where roles alternate.
   std::size_t max_images = 0;
 
   /// Whether tool_status and tool_cancel are offered beside the tools.

@@ -1,7 +1,6 @@
 #include "agent/history/tool_image.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <ranges>
 #include <string>
@@ -14,29 +13,26 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSignatures = {{
-    {"image/png", "\x89PNG\r\n\x1a\n"},
-    {"image/jpeg", "\xFF\xD8\xFF"},
-    {"image/gif", "GIF8"},
-    {"image/webp", "RIFF"},
-}};
-
-bool is_file_of(std::string_view mime_type, std::string_view bytes) {
-  for (const auto& [type, signature] : kSignatures) {
-    if (type == mime_type) return bytes.starts_with(signature);
-  }
-  return false;
+/// The MIME type of a file that begins so; empty: models do not take it.
+std::string_view type_of(std::string_view bytes) {
+  constexpr std::size_t kWebpAt = 8;  // behind RIFF and a length
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (bytes.starts_with("\xFF\xD8\xFF")) return "image/jpeg";
+  if (bytes.starts_with("GIF8")) return "image/gif";
+  const bool is_webp = bytes.starts_with("RIFF") && bytes.size() > kWebpAt &&
+                       bytes.substr(kWebpAt).starts_with("WEBP");
+  return is_webp ? "image/webp" : "";
 }
 
 }  // namespace
 
 std::optional<ChatImage> image_of_block(const json::object& block) {
   const std::string_view base64 = text_at(block, "data");
-  const std::string_view mime_type = text_at(block, "mimeType");
   if (text_at(block, "type") != "image" || base64.size() > kMaxImageBytes) return std::nullopt;
   const std::optional<std::string> bytes = decode_base64(base64);
-  if (!bytes || !is_file_of(mime_type, *bytes)) return std::nullopt;
-  return ChatImage{.mime_type = std::string(mime_type),
+  const std::string_view type = bytes ? type_of(*bytes) : "";
+  if (type.empty()) return std::nullopt;
+  return ChatImage{.mime_type = std::string(type),
                    .base64 = std::make_shared<const std::string>(base64)};
 }
 

@@ -13,8 +13,7 @@ namespace sluice {
 inline constexpr std::size_t kMaxImageBytes = std::size_t{8} << 20U;
 
 /// The image of a content block of MCP, if it is one that models take: PNG, JPEG, GIF or WebP, of
-/// at most kMaxImageBytes. A server that says something else of an image than its first bytes do
-/// has none, because the model's server would refuse it, and the run with it.
+/// at most kMaxImageBytes. Its type is what its first bytes say.
 std::optional<ChatImage> image_of_block(const json::object& block);
 
 /// The last images among the blocks of `result` (CallToolResult), at most `most`, in their order.

@@ -19,17 +19,20 @@ TEST(ToolImage, IsWhatModelsTake) {
   for (const auto& [type, bytes] :
        {std::pair("image/png", "\x89PNG\r\n\x1a\nrest"),
         std::pair("image/jpeg", "\xFF\xD8\xFF rest"), std::pair("image/gif", "GIF89a rest"),
-        std::pair("image/webp", "RIFF rest")}) {
+        std::pair("image/webp", "RIFF\x01\x01\x01\x01WEBP rest")}) {
     const json::object block = image_block(type, bytes);
     const auto image = image_of_block(block);
     ASSERT_TRUE(image) << type;
     EXPECT_EQ(image->mime_type, type);
     EXPECT_EQ(*image->base64, block.at("data").as_string());
   }
+  const auto image = image_of_block(image_block("image/jpg", "GIF89a rest"));
+  ASSERT_TRUE(image);
+  EXPECT_EQ(image->mime_type, "image/gif") << "whatever the server calls it";
 }
 
 TEST(ToolImage, IsNothingThatAModelsServerWouldRefuse) {
-  EXPECT_FALSE(image_of_block(image_block("image/png", "GIF89a")));
+  EXPECT_FALSE(image_of_block(image_block("image/webp", "RIFF\x01\x01\x01\x01WAVE")));
   EXPECT_FALSE(image_of_block(image_block("image/svg+xml", "<svg/>")));
   EXPECT_FALSE(image_of_block(image_block("image/png", "")));
   json::object block = image_block("image/gif", "GIF89a");

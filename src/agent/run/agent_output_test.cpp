@@ -101,6 +101,36 @@ TEST(AgentOutput, AGuardrailWithholdsTheImageWithItsText) {
   EXPECT_TRUE(bench.shown().back().images.empty());
 }
 
+TEST(AgentOutput, AServerThatRefusesImagesIsAskedWithoutThem) {
+  WritingBench bench(seeing());
+  bench.write({.content = kGif});
+  ASSERT_EQ(bench.shown().back().images.size(), 1U);
+  const std::size_t asked = bench.model.asked.size();
+  bench.model.refuse();
+  bench.loop.run();
+  ASSERT_EQ(bench.model.asked.size(), asked + 1);
+  EXPECT_TRUE(bench.shown().back().images.empty());
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("[image: image/gif]"));
+  bench.model.say("A picture.");
+  bench.model.end();
+  bench.take();
+  bench.tools.started[0]->sink->on_end({.text = "done", .result = {{"content", {kGif}}}});
+  bench.loop.run();
+  EXPECT_TRUE(bench.shown().back().images.empty()) << "nor later";
+  bench.model.refuse();
+  bench.loop.run();
+  EXPECT_TRUE(bench.run->is_over()) << "it was not for the images";
+}
+
+TEST(AgentOutput, WhereRolesAlternateImagesAreLeftToTheirText) {
+  AgentOptions options = seeing();
+  options.alternates = true;
+  WritingBench bench(std::move(options));
+  bench.write({.content = kGif});
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("[image: image/gif]"));
+  EXPECT_TRUE(bench.shown().back().images.empty());
+}
+
 TEST(AgentOutput, ImagesAreNotKept) {
   WritingBench bench(seeing());
   bench.write({.content = kGif});

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "agent/run/agent_run.hpp"
+#include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
 #include "json/members.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -31,6 +33,11 @@ double cost_of(const Usage& usage, const TokenPrice& price) {
          kMillion;
 }
 
+/// Whether a model's server has refused the request, rather than not been there.
+bool is_refusal(const Error& error) {
+  return error.code == kInvalidParams || error.code == kInternalError;
+}
+
 /// Whether an id can stand in a mark.
 bool is_plain_id(std::string_view id) {
   constexpr std::size_t kMostBytes = 64;
@@ -46,7 +53,7 @@ RunHistoryOptions AgentRun::history_options() const {
                         .alternates = options_.alternates,
                         .max_update = options_.max_update,
                         .max_result = options_.max_result,
-                        .max_images = options_.max_images};
+                        .max_images = options_.alternates ? 0 : options_.max_images};
   const bool may_see_updates = !tools_->tools().empty() || !calls_.empty();
   if (options_.explains_updates && options_.detaches && may_see_updates) {
     if (!out.instructions.empty()) out.instructions += "\n\n";
@@ -110,6 +117,9 @@ void AgentRun::ask() {
                                                     engine.info().model, responses_));
   answer_->is_last = phase_ == Phase::closing;
   answer_->is_remark = &engine != engine_;
+  answer_->is_reaction = is_reaction;
+  answer_->shows_images = std::ranges::any_of(
+      request.messages, [](const ChatMessage& each) { return !each.images.empty(); });
   answer_->price = options_.price.value_or(TokenPrice());
   if (asks_for_reaction && options_.reaction_price) answer_->price = *options_.reaction_price;
   answer_->start(engine, std::move(request));
@@ -210,6 +220,9 @@ void AgentRun::on_complete(const Completion& completion) {
   }
   const std::string& shown = answer->writer.output_text();
   if (!shown.empty()) last_text_ = shown;
+  const bool may_be_for_images = answer->shows_images && !answer->is_last && shown.empty() &&
+                                 completion.error && is_refusal(*completion.error);
+  if (may_be_for_images) return ask_without_images(*answer, *completion.error);
   if (completion.reason == Completion::Reason::error && answer->is_remark) {
     return replace_reaction_model(shown);
   }
@@ -231,6 +244,17 @@ void AgentRun::on_complete(const Completion& completion) {
   if (answer->is_last) return finish("incomplete", end_reason_);
   take_calls(std::move(answer->calls));
   keep();
+  later();
+}
+
+void AgentRun::ask_without_images(const Answer& answer, const Error& why) {
+  log_warning("a model's server refuses a request with images; the model is told what they are",
+              {{"why", std::string_view(why.message)}});
+  options_.max_images = 0;
+  history_.set_options(history_options());
+  --(answer.is_reaction ? reactions_ : turns_);
+  end_reaction();
+  has_news_ = true;
   later();
 }
 

@@ -70,6 +70,14 @@ class FakeModel final : public Engine {
     if (const auto sink = std::exchange(last().sink, nullptr)) sink->on_complete(completion);
   }
 
+  /// As a model's server that does not take the request.
+  void refuse() {
+    Completion completion;
+    completion.reason = Completion::Reason::error;
+    completion.error = Error{-32602, "it takes no images"};
+    if (const auto sink = std::exchange(last().sink, nullptr)) sink->on_complete(completion);
+  }
+
   std::vector<std::shared_ptr<Asked>> asked;
   std::function<void(Asked&)> on_asked;
   bool refuses = false;

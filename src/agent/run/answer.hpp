@@ -51,9 +51,11 @@ class Answer {
   std::vector<ChatToolCall> calls = {};
   /// The ids in the run of the calls that the engine has begun.
   std::vector<std::pair<std::shared_ptr<const CallHead>, std::string>> ids = {};
-  bool is_last = false;    // there are no tools, and nothing follows
-  bool is_remark = false;  // it is of another model than the agent's, for reactions
-  TokenPrice price = {};   // of the model that is asked
+  bool is_last = false;       // there are no tools, and nothing follows
+  bool is_reaction = false;   // to what running tools have written
+  bool shows_images = false;  // the model was shown some
+  bool is_remark = false;     // it is of another model than the agent's, for reactions
+  TokenPrice price = {};      // of the model that is asked
 
  private:
   class Sink;

@@ -13,7 +13,7 @@ constexpr PartForms kResponsesParts = {
       return {{"type", "input_text"}, {"text", text}};
     },
     .image = [](const std::string& url) -> json::object {
-      return {{"type", "input_image"}, {"image_url", url}};
+      return {{"type", "input_image"}, {"image_url", url}, {"detail", "auto"}};
     },
 };
 
