@@ -13,7 +13,8 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kLongestReason = 1000;
-constexpr std::string_view kBadRequestMark = "Bad Request: ";
+/// Of the official TypeScript SDK.
+constexpr int kServerError = -32000;
 // How a text begins, in lower case, that says so.
 constexpr std::array<std::string_view, 2> kOfTypeScriptSdk = {"no valid session id",
                                                               "server not initialized"};
@@ -78,25 +79,36 @@ bool is_passing_trouble(int status) {
 }
 
 bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
-  if (status != kBadRequest) return status == kNotFound && !is_answer;
+  if (status == kNotFound && !is_answer) return true;
+  if (status != kNotFound && status != kBadRequest && status != kUnauthorized) return false;
   const Result<json::value> parsed = parse_json(body);
   const json::object* const message = parsed ? parsed->if_object() : nullptr;
-  std::string text(body);
+  Error why{0, std::string(body), {}};
   if (message != nullptr) {
     for (const char* const member : {"error", "detail"}) {
-      if (const json::value* const said = message->if_contains(member)) {
-        text = said->is_string() ? std::string(said->get_string())
-                                 : error_of(*message).value_or(Error()).message;
-      }
+      const json::value* const said = message->if_contains(member);
+      if (said == nullptr) continue;
+      why = said->is_string() ? Error{0, std::string(said->get_string()), {}}
+                              : error_of(*message).value_or(Error());
     }
   }
-  std::string_view words = text;
-  words = words.substr(0, kLongestReason);
-  if (words.starts_with(kBadRequestMark)) words.remove_prefix(kBadRequestMark.size());
-  const std::string reason = to_lower(words);
-  const auto begins = [&](std::string_view with) { return reason.starts_with(with); };
-  return std::ranges::any_of(kOfTypeScriptSdk, begins) ||
-         (!is_answer && std::ranges::any_of(kUnknownSession, begins));
+  const std::string text = to_lower(std::string_view(why.message).substr(0, kLongestReason));
+  std::string_view reason = text;
+  const auto drop = [&reason](std::string_view mark) {
+    const bool is_marked = reason.starts_with(mark);
+    if (is_marked) reason.remove_prefix(mark.size());
+    return is_marked;
+  };
+  const bool is_bad_request = drop("bad request: ");
+  const bool is_unauthorized = drop("unauthorized: ");
+  const auto begins = [&reason](std::string_view with) { return reason.starts_with(with); };
+  const bool is_of_sdk = std::ranges::any_of(kOfTypeScriptSdk, begins);
+  const bool is_unknown = is_of_sdk || std::ranges::any_of(kUnknownSession, begins);
+  if (status == kUnauthorized) return is_unauthorized && is_unknown;
+  if (status == kNotFound) return is_unknown && why.code != kMethodNotFound;
+  // Errors of tools say such things, too.
+  const bool is_marked = is_bad_request && why.code == kServerError;
+  return is_of_sdk || (is_unknown && (!is_answer || is_marked));
 }
 
 void ReplyBody::begin(int status) {

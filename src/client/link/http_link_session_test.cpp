@@ -69,19 +69,30 @@ TEST_F(HttpLinkTest, AForgottenSessionIsBegunAnew) {
   EXPECT_THAT(said, ElementsAre("{}"));
 }
 
-TEST_F(HttpLinkTest, ServersOfTheTypeScriptSdkSayOtherwiseThatTheSessionIsForgotten) {
+TEST_F(HttpLinkTest, ServersSayInManyWaysThatTheSessionIsForgotten) {
+  struct Said {
+    int status;
+    std::string body;
+  };
+  const auto error = [](std::string_view message, std::string_view id) {
+    return R"({"jsonrpc":"2.0","error":{"code":-32000,"message":")" + std::string(message) +
+           R"("},"id":)" + std::string(id) + "}";
+  };
   open_legacy();
   int last_id = 1;
-  for (
-      const char* const why :
-      {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null})",
-       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":5})",
-       R"({"error":"Invalid or missing session ID"})", R"({"detail":"Invalid session"})",
-       "Unknown Mcp-Session-Id"}) {
+  // The official TypeScript SDK and its examples; what was copied from them; the Rust SDK.
+  for (const Said& said_so :
+       {Said{400, error("Bad Request: Server not initialized", "null")},
+        Said{400, error("Bad Request: No valid session ID provided", "5")},
+        Said{400, error("Bad Request: Session not found or expired", "8")},
+        Said{404, error("Session not found or expired", "11")},
+        Said{400, R"({"error":"Invalid or missing session ID"})"},
+        Said{400, R"({"detail":"Invalid session"})"}, Said{400, "Unknown Mcp-Session-Id"},
+        Said{401, "Unauthorized: Session not found"}}) {
     call();
-    next().reply->reply(400, kJson, why);
+    next().reply->reply(said_so.status, kJson, said_so.body);
     Asked initialize = next();
-    EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")")) << why;
+    EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")")) << said_so.body;
     const HeaderField id{"Mcp-Session-Id", "s-2"};
     initialize.reply->reply(
         200, kJson, answer(last_id + 2, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
@@ -93,23 +104,35 @@ TEST_F(HttpLinkTest, ServersOfTheTypeScriptSdkSayOtherwiseThatTheSessionIsForgot
     last_id += 3;
     again.reply->reply(200, kJson, answer(last_id, "{}"));
   }
-  ASSERT_TRUE(hears(5));
+  ASSERT_TRUE(hears(8));
   EXPECT_THAT(said, Each(std::string("{}")));
 }
 
-TEST_F(HttpLinkTest, OtherwiseABadRequestIsNoForgottenSession) {
+TEST_F(HttpLinkTest, ErrorsOfToolsAreNoForgottenSession) {
+  struct Said {
+    int status;
+    std::string body;
+  };
   open_legacy();
   for (
-      const char* const body :
-      {R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})",
-       R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":3})",
-       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"browser not initialized"},"id":null})",
-       R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found"},"id":5})",
-       R"({"error":"Checkout session expired"})", "Bad Request"}) {
+      const Said& said_so :
+      {Said{400,
+            R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: odd"},"id":null})"},
+       Said{400,
+            R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"no session id given"},"id":3})"},
+       Said{
+           400,
+           R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"browser not initialized"},"id":null})"},
+       Said{400,
+            R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found"},"id":5})"},
+       Said{404,
+            R"({"jsonrpc":"2.0","error":{"code":-32601,"message":"Session not found"},"id":6})"},
+       Said{400, R"({"error":"Checkout session expired"})"}, Said{400, "Bad Request"},
+       Said{401, "Session not found"}}) {
     call();
-    next().reply->reply(400, kJson, body);
+    next().reply->reply(said_so.status, kJson, said_so.body);
   }
-  ASSERT_TRUE(hears(6));
+  ASSERT_TRUE(hears(8));
   EXPECT_THAT(asked, IsEmpty());
 }
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "client/reply.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "proxy/upstream/upstream.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -22,7 +22,9 @@ constexpr std::size_t kMostUnderWay = 64;
 constexpr Duration kPatience = std::chrono::seconds(30);
 /// Whether a request that has failed so may be answered otherwise later.
 bool is_passing(int code) {
-  return code == kLimitReached || code == kTimedOut || is_passing_trouble(code);
+  // What HTTP says is no answer of the server.
+  const bool is_of_http = code == kNotFound || code >= kInternalServerError;
+  return code == kLimitReached || code == kTimedOut || code == kTooManyRequests || is_of_http;
 }
 
 }  // namespace

@@ -19,8 +19,6 @@ namespace {
 
 /// How long a server may take to say that it still lives.
 constexpr Duration kLifeSign = std::chrono::seconds(30);
-/// Between two looks, if each begins a session.
-constexpr Duration kVainPause = std::chrono::minutes(10);
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
@@ -249,7 +247,7 @@ void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
 
 void UpstreamSession::look_later() {
   if (!looks_ || look_timer_ != 0) return;
-  const Duration pause = is_vain_ ? kVainPause : *look_pause_.next();
+  const Duration pause = is_vain_ ? *vain_pause_.next() : *look_pause_.next();
   const TimePoint next = loop_->clock().now() + pause;
   look_timer_ = loop_->schedule_at(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
@@ -274,6 +272,7 @@ void UpstreamSession::look() {
                       if (self == nullptr) return;
                       const bool is_over = !answer && answer.error().code == kNotFound;
                       const bool is_vain = is_over && self->was_renewed_;
+                      if (!is_vain) self->vain_pause_.reset();
                       if (std::exchange(self->is_vain_, is_vain) == is_vain) return;
                       if (self->look_timer_ != 0) {
                         self->loop_->cancel(std::exchange(self->look_timer_, 0));

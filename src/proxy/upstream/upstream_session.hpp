@@ -237,7 +237,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   Backoff look_pause_{{.first = std::chrono::seconds(40),
                        .longest = std::chrono::seconds(40),
                        .attempts = UINT32_MAX}};
-  bool is_vain_ = false;      // the last look has begun a session that was forgotten, too
+  bool is_vain_ = false;  // the last look has begun a session that was forgotten, too
+  Backoff vain_pause_{{.first = std::chrono::seconds(80),
+                       .longest = std::chrono::minutes(10),
+                       .attempts = UINT32_MAX}};
   bool was_renewed_ = false;  // since that look was begun
   bool is_look_ = false;      // nobody else needs the session that is being opened
   Executor::TimerId look_timer_ = 0;
