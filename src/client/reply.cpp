@@ -18,7 +18,8 @@ constexpr int kServerError = -32000;
 // How a text begins, in lower case, that says so.
 constexpr std::array<std::string_view, 2> kOfTypeScriptSdk = {"no valid session id",
                                                               "server not initialized"};
-constexpr std::array<std::string_view, 16> kUnknownSession = {"invalid session",
+constexpr std::array<std::string_view, 17> kUnknownSession = {"invalid or expired session",
+                                                              "invalid session",
                                                               "invalid or missing session",
                                                               "invalid mcp session",
                                                               "invalid mcp-session-id",
