@@ -318,7 +318,10 @@ export function run_program(
       clearTimeout(late);
       resolve({ code, signal, ...out });
     });
-    if (input !== undefined) child.stdin.end(input);
+    if (input === undefined) return;
+    // A program need not read it, and may have ended.
+    child.stdin.on('error', (error) => (error.code === 'EPIPE' ? undefined : reject(error)));
+    child.stdin.end(input);
   });
 }
 
