@@ -6,6 +6,7 @@
 
 #include "client/link/nobody.hpp"
 #include "client/link/reply_head.hpp"
+#include "client/link/unknown_session.hpp"
 #include "client/reply.hpp"
 #include "client/session/handshake/handshake.hpp"
 #include "core/log/log.hpp"

@@ -20,6 +20,7 @@ constexpr Duration kLasting = std::chrono::seconds(5);
 constexpr std::size_t kMostUnderWay = 64;
 /// How long the answer to one may take.
 constexpr Duration kPatience = std::chrono::seconds(30);
+
 /// Whether a request that has failed so may be answered otherwise later.
 bool is_passing(int code) {
   // What HTTP says is no answer of the server.
@@ -132,19 +133,18 @@ void ChangeFeed::on_answered(const std::string& uri, bool subscribes,
     log_debug("a subscription has failed",
               {{"uri", std::string_view(uri)}, {"why", std::string_view(why.message)}});
   }
-  if (!answer && is_passing(answer.error().code)) {
-    // A change that nobody wants to hear of does no harm.
-    if (uris_.contains(uri)) unknown_.insert(uri);
-    if (uris_.contains(uri) && subscribes) {
-      failed_.push_back(uri);
-      if (timer_ == 0) try_later(&ChangeFeed::retry);
-    } else {
-      due_.insert(uri);
-    }
+  const bool is_wanted = uris_.contains(uri);
+  const bool is_unknown = !answer && is_passing(answer.error().code);
+  if (is_unknown && is_wanted) unknown_.insert(uri);
+  if (is_unknown && is_wanted && subscribes) {
+    failed_.push_back(uri);
+    if (timer_ == 0) try_later(&ChangeFeed::retry);
   } else {
+    due_.insert(uri);  // in case that it is not as wanted any more
+  }
+  if (!is_unknown) {
     // The client itself may have subscribed meanwhile, and been overtaken.
-    if (!subscribes && uris_.contains(uri)) told_.erase(uri);
-    due_.insert(uri);
+    if (!subscribes && is_wanted) told_.erase(uri);
     if (failed_.empty() && retried_.empty()) backoff_.reset();
   }
   ask_next();

@@ -144,8 +144,8 @@ class Examination {
   std::map<std::string, std::string> open_ = {};  // the revision of each session, by its id
   Duration slowest_start_{};                      // of the replies to `initialize`
   bool has_replied_ = false;
-  std::set<std::string, std::less<>> answered_ =
-      {};                     // methods of requests that are as they should be
+  /// The methods of requests that are as they should be and had an answer.
+  std::set<std::string, std::less<>> answered_;
   bool has_limited_ = false;  // nothing more may be asked but the end of sessions
   std::optional<RefusedAsk> refusal_;
   std::optional<Error> gone_;
