@@ -49,7 +49,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   }
   void on_head(const HttpReplyHead& head) {
     authorizer_->on_reply(head);
-    if (head.status == kUnauthorized || head.status == kForbidden) {
+    if (is_about_authorization(head)) {
       is_refused_ = authorizer_->on_refused(
           head, credential_, [weak = weak_from_this(), status = head.status](Result<void> verdict) {
             if (const auto self = weak.lock()) self->on_verdict(status, std::move(verdict));
@@ -75,6 +75,14 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   }
 
  private:
+  /// A server that has begun a session without authorization, and asks for none with its 401, means
+  /// something else by that: older ones on the Rust SDK, that they do not know the session.
+  [[nodiscard]] bool is_about_authorization(const HttpReplyHead& head) const {
+    const auto is_session = [](const auto& field) { return field.first == "Mcp-Session-Id"; };
+    const bool asks = credential_ != 0 || !head.header("WWW-Authenticate").empty() ||
+                      std::ranges::none_of(request_.headers, is_session);
+    return head.status == kForbidden || (head.status == kUnauthorized && asks);
+  }
   void on_authorized(Result<RequestAuthorization> made) {
     if (is_over_) return;
     if (!made) {

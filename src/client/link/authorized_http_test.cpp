@@ -30,6 +30,7 @@ class FakeAuthorizer final : public RequestAuthorizer {
   void on_address(const Endpoint& /*endpoint*/) override {}
   void authorize(std::string_view /*method*/, const Url& /*url*/, Authorized done) override {
     if (refusal) return done(std::unexpected(*refusal));
+    if (newest == 0) return done(RequestAuthorization());
     done(RequestAuthorization{.headers = {{"Authorization", "Bearer t" + std::to_string(newest)}},
                               .credential = newest});
   }
@@ -46,7 +47,7 @@ class FakeAuthorizer final : public RequestAuthorizer {
   }
   void on_reply(const HttpReplyHead& reply) override { statuses.push_back(reply.status); }
 
-  std::uint64_t newest = 1;
+  std::uint64_t newest = 1;            // 0: there is none
   std::optional<Error> refusal;        // of authorize()
   std::optional<Error> after_refusal;  // of on_refused()
   std::vector<std::uint64_t> refused;
@@ -83,7 +84,7 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
   void send() {
     start();
     http.emplace(loop, HttpClientOptions(), authorizer);
-    call = http->send({.method = "POST", .url = url(), .headers = {}, .body = "question"},
+    call = http->send({.method = "POST", .url = url(), .headers = headers, .body = "question"},
                       {.on_head = [this](const HttpReplyHead& head) { status = head.status; },
                        .on_sent = [this] { ++times_sent; },
                        .on_body = [this](std::string_view bytes) { body.append(bytes); },
@@ -107,6 +108,7 @@ class AuthorizedHttpTest : public ServerTest, protected ServerLink::Owner {
   std::shared_ptr<FakeAuthorizer> authorizer = std::make_shared<FakeAuthorizer>();
   std::function<void(const HttpRequest&, HttpExchangePtr)> answer;
   std::vector<std::string> tokens, methods, messages;
+  HttpHeaderList headers;  // of the request
   std::optional<AuthorizedHttp> http;
   AuthorizedHttp::Call call;
   int status = 0;
@@ -121,6 +123,27 @@ TEST_F(AuthorizedHttpTest, SendsTheToken) {
   EXPECT_THAT(tokens, ElementsAre("Bearer t1"));
   EXPECT_EQ(body, "ok");
   EXPECT_THAT(authorizer->statuses, ElementsAre(200));
+}
+
+TEST_F(AuthorizedHttpTest, NotEach401IsAboutAuthorization) {
+  answer = [](const HttpRequest&, HttpExchangePtr exchange) {
+    exchange->reply(401, {}, "Unauthorized: Session not found");
+  };
+  headers = {{"Mcp-Session-Id", "s-1"}};
+  authorizer->newest = 0;
+  send();
+  EXPECT_EQ(status, 401);
+  EXPECT_EQ(body, "Unauthorized: Session not found");
+  EXPECT_THAT(authorizer->refused, IsEmpty());
+}
+
+TEST_F(AuthorizedHttpTest, A401MayAskForAuthorizationInTheMiddleOfASession) {
+  refuse(1);
+  headers = {{"Mcp-Session-Id", "s-1"}};
+  authorizer->newest = 0;
+  send();
+  EXPECT_THAT(authorizer->refused, ElementsAre(0));
+  EXPECT_THAT(tokens, ElementsAre("", "Bearer t1"));
 }
 
 TEST_F(AuthorizedHttpTest, SendsTheRequestAgainAfterARefusal) {

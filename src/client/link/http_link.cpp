@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t kMaxSessionId = 1024;
 /// How long the stream of an answered request may take to end.
 constexpr Duration kEpilogue = std::chrono::seconds(2);
+/// So often a stream that belongs to no request is asked for again if the server fails.
+constexpr std::size_t kMaxRefusals = 8;
 /// The shortest wait before a stream is resumed, whatever the server asks for.
 constexpr Duration kShortestWait = std::chrono::milliseconds(100);
 
@@ -90,8 +92,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     is_probe_ = is_probe(method);
     begins_session_ = method == "initialize";
     session_ = link_->session_id_;
-    is_initialized_ = method == "notifications/initialized";
-    if (is_initialized_) {
+    if (method == "notifications/initialized") {
+      link_->initializing_ = number_;
       timer_ = link_->loop_->schedule_at(
           link_->loop_->clock().now() + link_->options_.ready_patience, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->on_initialized(true);
@@ -156,7 +158,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
-    on_initialized(status_ / 100 == 2);
+    on_initialized(status_ != kNotFound || session_.empty());
   }
   void on_sent() {
     if (link_ == nullptr) return;
@@ -170,11 +172,12 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     link_->send_next(leave_lane());
   }
 
-  /// If the message was that the client is ready, it need not be waited for any more.
-  void on_initialized(bool is_taken) {
-    if (!std::exchange(is_initialized_, false)) return;
+  /// If the message was that the client is ready, it need not be waited for any more. Whatever a
+  /// server thinks of it, the session goes on if the server `knows` it.
+  void on_initialized(bool knows) {
+    if (link_->initializing_ != number_) return;
     link_->loop_->cancel(std::exchange(timer_, 0));
-    link_->initialized(is_taken);
+    link_->initialized(knows);
   }
   void on_body(std::string_view bytes) {
     if (link_ == nullptr || has_nothing_to_say()) return;
@@ -198,9 +201,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_misdirected_) why.append("; it answers another request");
       return stream_ended({kLostConnection, std::move(why), {}});
     }
-    // Only these two say that there is no such stream. Whatever else is wrong may pass.
-    const bool is_lost = status_ == kNotFound || status_ == kMethodNotAllowed;
-    if (is_standalone_ && was_open_ && !is_lost) return stream_ended(not_resumed());
+    if (is_standalone_ && may_open_later()) return stream_ended(not_resumed());
     if (status_ / 100 == 2) {
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
@@ -246,6 +247,12 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     session_ == link_->session_id_ ? link_->owner_->on_session_over(id_)
                                    : link_->owner_->on_old_session_over(id_);
     end();
+  }
+  /// Whether the server may offer the stream that it has refused. Some always refuse it, in ways of
+  /// their own.
+  [[nodiscard]] bool may_open_later() {
+    if (was_open_) return status_ != kNotFound && status_ != kMethodNotAllowed;
+    return status_ >= kInternalServerError && ++refusals_ <= kMaxRefusals;
   }
   /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
   [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
@@ -340,7 +347,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     HttpLink* const link = link_;
     detach();
     if (link == nullptr) return;
-    if (std::exchange(is_initialized_, false)) link->initialized(false);
+    if (link->initializing_ == number_) link->initialized(true);
     link->forget(number_);
   }
 
@@ -357,11 +364,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_get_ = false;
   bool is_paused_ = false;
   bool is_standalone_ = false;
-  bool was_open_ = false;  // the stream of events
+  bool was_open_ = false;     // the stream of events
+  std::size_t refusals_ = 0;  // of the stream, before it was open
   bool begins_session_ = false;
   bool is_probe_ = false;
-  bool is_initialized_ = false;  // the POST says that the client is
-  bool is_taken_ = false;        // by the server, or its session is over
+  bool is_taken_ = false;  // by the server, or its session is over
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
@@ -415,17 +422,14 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   const bool is_initialized = message.method == "notifications/initialized";
   if (begins_session) {
     session_id_.clear();
-    if (is_initializing_) initialized(false);
+    if (initializing_ != 0) initialized(false);
     forget_session();
   }
-  if (is_initializing_) {
+  if (initializing_ != 0) {
     held_.push_back(std::move(message));
     return {};
   }
-  if (is_initialized) {
-    revision_ = message.revision;
-    is_initializing_ = true;
-  }
+  if (is_initialized) revision_ = message.revision;
   const Lane* const lane = lane_of(message);
   if (lane != nullptr && !lane->waiting.empty() &&
       (lane->waiting.size() >= kMaxPosts ||
@@ -483,11 +487,11 @@ void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
   exchange->post(std::move(headers), std::move(message.text), message.method);
 }
 
-/// Whether the server has taken that the client is ready, or will not.
-void HttpLink::initialized(bool is_taken) {
-  is_initializing_ = false;
+/// The server has been told that the client is ready. `is_current`: in a session that goes on.
+void HttpLink::initialized(bool is_current) {
+  initializing_ = 0;
   // Messages that belong to no request have a place to go before the first request comes.
-  if (is_taken && !last_words_.have_begun()) listen();
+  if (is_current && !last_words_.have_begun()) listen();
   // There is room: they count while they are held.
   for (OutgoingMessage& message : std::exchange(held_, {})) dispatch(std::move(message));
 }

@@ -110,7 +110,7 @@ class HttpLink final : public ServerLink {
   void keep_last(std::deque<std::uint64_t>& kept, std::size_t most, std::uint64_t number);
   /// A message has left its lane, or null if it was in none.
   void send_next(Lane* lane);
-  void initialized(bool is_taken);
+  void initialized(bool is_current);
   void listen();
   /// The end of close().
   void leave();
@@ -122,9 +122,9 @@ class HttpLink final : public ServerLink {
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
   bool is_listening_ = false;
-  /// The server has not yet answered the notification that the client is ready. What is sent
-  /// meanwhile waits, because it could overtake that on another connection.
-  bool is_initializing_ = false;
+  /// The exchange that tells the server that the client is ready, until it is answered. What is
+  /// sent meanwhile waits, because it could overtake that on another connection. 0: none.
+  std::uint64_t initializing_ = 0;
   std::vector<OutgoingMessage> held_;
   Lane notifications_{.most = 1};
   Lane answers_{.most = kMaxAnswers};

@@ -105,6 +105,30 @@ TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
   EXPECT_EQ(said.back(), "404 The stream broke off and cannot be resumed: HTTP 404");
 }
 
+TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsOpenedAlthoughTheServerFailsAtFirst) {
+  open({.revision = "2025-11-25"});
+  next().reply->reply(200, kJson,
+                      answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"));
+  next().reply->reply(503, {}, {});  // that the client is ready
+  for (const int status : {500, 520, 503}) {
+    Asked get = next();
+    EXPECT_EQ(get.method, "GET");
+    get.reply->reply(status, {}, {});
+  }
+  const Asked get = next();
+  get.reply->start(200, kEvents);
+  get.reply->flush();
+  EXPECT_TRUE(until([this] { return link->is_listening(); }));
+}
+
+TEST_F(HttpLinkTest, AStreamThatAServerAlwaysRefusesIsNotAskedForForEver) {
+  open_legacy(true);
+  standalone.reply->reply(500, {}, {});
+  for (int i = 0; i < 8; ++i) next().reply->reply(501, {}, {});
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
 TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsReadAndItsLossHarmsNothing) {
   open_legacy(true);
   standalone.reply->start(200, kEvents);

@@ -198,7 +198,7 @@ void ProxyClient::want() {
   const auto sessions = this->sessions();
   for (const auto& part : parts_) {
     bool lists = !sessions.empty();
-    ChangeFeed::Uris uris;
+    Uris uris;
     const auto add = [&](const std::string& uri) {
       if (auto own = part->own_uri(uri)) uris.insert(*std::move(own));
     };

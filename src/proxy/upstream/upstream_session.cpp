@@ -58,22 +58,21 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
                     LevelTeller::Told told) { return tell_level(level, renews, std::move(told)); },
              [this] { send_held(); }),
       is_shared_(is_shared),
-      feed_(std::make_shared<ChangeFeed>(loop, upstream_,
-                                         [this] { has_asked_ = !requests_.empty(); })) {}
+      feed_(loop, upstream_, [this] { has_asked_ = !requests_.empty(); }),
+      check_(loop, [this] { check(); }) {}
 
 UpstreamSession::~UpstreamSession() {
-  for (const auto timer : {timer_, patience_, look_timer_}) {
+  for (const auto timer : {timer_, patience_}) {
     if (timer != 0) loop_->cancel(timer);
   }
-  feed_->attach(nullptr);
+  feed_.attach(nullptr);
   if (session_ != nullptr) end_session();
 }
 
 void UpstreamSession::close(std::function<void()> done) {
-  for (auto* const timer : {&timer_, &look_timer_}) {
-    if (*timer != 0) loop_->cancel(std::exchange(*timer, 0));
-  }
-  feed_->attach(nullptr);
+  if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  check_.want(false);
+  feed_.attach(nullptr);
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
   const auto waiting = std::exchange(waiting_, {});
@@ -102,7 +101,7 @@ void UpstreamSession::end_session(std::function<void()> done) {
 
 void UpstreamSession::when_open(Opened then) {
   if (is_open()) return then({});
-  is_look_ = false;
+  is_needed_ = true;
   opening_.push_back(std::move(then));
   if (opening_.size() == 1) connect();
 }
@@ -132,9 +131,9 @@ ClientSessionOptions UpstreamSession::session_options() {
     if (self == nullptr || self->session_ == nullptr) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
-    self->was_renewed_ = true;
+    self->check_.on_renewed();
     self->level_.begin_session(self->has_levels());
-    self->feed_->attach(self->session_);
+    self->feed_.attach(self->session_);
     self->listener_->on_renewed();
   };
   options.before_repeating = [weak](std::function<void()> go_on) {
@@ -178,7 +177,7 @@ void UpstreamSession::connect() {
   Result<std::unique_ptr<ServerLink>> link = upstream_->options().open_link(*loop_);
   if (!link) {
     program_ = nullptr;
-    return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), !is_look_));
+    return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), is_needed_));
   }
   session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
@@ -189,7 +188,7 @@ void UpstreamSession::connect() {
 void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (session_ == nullptr) return;
   if (!server) {
-    const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now(), !is_look_);
+    const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now(), is_needed_);
     end_session();
     return opened(std::unexpected(why));
   }
@@ -201,7 +200,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   heard();
   has_asked_ = false;
   level_.begin_session(has_levels());
-  feed_->attach(session_);
+  feed_.attach(session_);
   if (is_another) listener_->on_renewed();
   if (server_.revision->era == Era::legacy) on_listening();
   opened({});
@@ -211,7 +210,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
 /// listens only after a gap.
 void UpstreamSession::on_listening() {
   const bool is_legacy = server_.revision->era == Era::legacy;
-  const ChangeFeed::Unheard missed = is_legacy ? feed_->wanted() : feed_->take_unheard();
+  const ChangeFeed::Unheard missed = is_legacy ? feed_.wanted() : feed_.take_unheard();
   // The client may have changed something by its requests.
   const bool may_have_changed = has_asked_ || missed.is_after_break;
   listener_->on_listening(may_have_changed ? missed : ChangeFeed::Unheard());
@@ -229,7 +228,7 @@ void UpstreamSession::on_lost(const Error& why) {
   waiting_.clear();
   held_.clear();
   level_.end_session();
-  feed_->attach(nullptr);
+  feed_.attach(nullptr);
   end_session();
   // The link's own end has answered those that were sent before.
   for (auto& [number, request] : std::exchange(requests_, {})) {
@@ -237,47 +236,25 @@ void UpstreamSession::on_lost(const Error& why) {
   }
 }
 
-void UpstreamSession::want(bool lists, ChangeFeed::Uris uris, bool listens) {
+void UpstreamSession::want(bool lists, Uris uris, bool listens) {
   listens_ = listens;
-  looks_ = listens || !uris.empty();
-  feed_->want(lists, std::move(uris));
+  check_.want(listens || !uris.empty());
+  feed_.want(lists, std::move(uris));
   if (listens_ && !is_open()) when_open([](const Result<void>&) {});
-  look_later();
 }
 
-void UpstreamSession::look_later() {
-  if (!looks_ || look_timer_ != 0) return;
-  const Duration pause = is_vain_ ? *vain_pause_.next() : *look_pause_.next();
-  const TimePoint next = loop_->clock().now() + pause;
-  look_timer_ = loop_->schedule_at(next, [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    self->look_timer_ = 0;
-    if (self->looks_) self->look();
-    self->look_later();
-  });
-}
-
-void UpstreamSession::look() {
+void UpstreamSession::check() {
   if (!is_open()) {
     if (!listens_ || !opening_.empty() || upstream_->resting(loop_->clock().now())) return;
     opening_.emplace_back([](const Result<void>&) {});
-    is_look_ = true;
+    is_needed_ = false;
     connect();
   } else if (server_.revision->era == Era::legacy) {
-    was_renewed_ = false;
     session_->begin("ping", {}, {.timeout = kLifeSign},
                     {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
                       const auto self = weak.lock();
                       if (self == nullptr) return;
-                      const bool is_over = !answer && answer.error().code == kNotFound;
-                      const bool is_vain = is_over && self->was_renewed_;
-                      if (!is_vain) self->vain_pause_.reset();
-                      if (std::exchange(self->is_vain_, is_vain) == is_vain) return;
-                      if (self->look_timer_ != 0) {
-                        self->loop_->cancel(std::exchange(self->look_timer_, 0));
-                      }
-                      self->look_later();
+                      self->check_.on_answered(!answer && answer.error().code == kNotFound);
                     }});
   }
 }
@@ -479,7 +456,7 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   if (method.starts_with("notifications/tasks")) return;
   if (method == "notifications/subscriptions/acknowledged") {
     // A server may say that before it has said who it is.
-    return is_open() && feed_->is_acknowledged_by(params) ? on_listening() : void();
+    return is_open() && feed_.is_acknowledged_by(params) ? on_listening() : void();
   }
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);

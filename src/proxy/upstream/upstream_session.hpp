@@ -18,6 +18,7 @@
 #include "proxy/upstream/change_feed.hpp"
 #include "proxy/upstream/client_identity.hpp"
 #include "proxy/upstream/level_teller.hpp"
+#include "proxy/upstream/session_check.hpp"
 #include "proxy/upstream/upstream.hpp"
 #include "server/sessions/change.hpp"
 #include "stream/client_quota.hpp"
@@ -126,8 +127,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// What changes the client wants to hear of. As long as these are changes of resources, or
   /// `listens`, a legacy server is asked every now and then whether it has forgotten the session.
   /// If the client listens, the session is opened for that, and again after it was lost.
-  void want(bool lists, ChangeFeed::Uris uris, bool listens);
-  [[nodiscard]] ChangeFeed& feed() { return *feed_; }
+  void want(bool lists, Uris uris, bool listens);
+  [[nodiscard]] ChangeFeed& feed() { return feed_; }
   /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
   /// all calls, or later. A call that ends hands back in this way what may belong to another.
   void offer(ServerQuestion question);
@@ -166,6 +167,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void end_session(std::function<void()> done = {});
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
+  /// Opens the session because its client listens, or asks a legacy server whether it knows it.
+  void check();
   void on_listening();
   void opened(const Result<void>& outcome);
   /// Whether the server has log levels.
@@ -205,8 +208,6 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool names_unknown_task(const json::object& params) const;
 
   void heard();
-  void look_later();
-  void look();
   void watch();
   void on_silence();
 
@@ -230,21 +231,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   std::vector<std::function<void()>> repeating_;  // what waits for it in a new session
   std::vector<Held> held_;                        // requests that wait for that
   bool is_shared_;
-  std::shared_ptr<ChangeFeed> feed_;
+  ChangeFeed feed_;
+  SessionCheck check_;
   bool listens_ = false;
-  bool looks_ = false;  // after the session, because of the changes that are wanted
-  /// Between two looks: 20 to 40 seconds, so that not all clients of a server look at once.
-  Backoff look_pause_{{.first = std::chrono::seconds(40),
-                       .longest = std::chrono::seconds(40),
-                       .attempts = UINT32_MAX}};
-  bool is_vain_ = false;  // the last look has begun a session that was forgotten, too
-  Backoff vain_pause_{{.first = std::chrono::seconds(80),
-                       .longest = std::chrono::minutes(10),
-                       .attempts = UINT32_MAX}};
-  bool was_renewed_ = false;  // since that look was begun
-  bool is_look_ = false;      // nobody else needs the session that is being opened
-  Executor::TimerId look_timer_ = 0;
-  TimePoint heard_{};  // the server, last
+  bool is_needed_ = true;  // what is being opened, by a request
+  TimePoint heard_{};      // the server, last
   Executor::TimerId timer_ = 0;
   bool is_probing_ = false;
 };
