@@ -179,6 +179,19 @@ TEST_F(HandoffResumeTest, AHandOffThatWaitsIsKept) {
   EXPECT_THAT(expert_model.last().request.messages, has_text("whole"));
 }
 
+TEST_F(HandoffResumeTest, AHandOffThatWasTakenBackIsNotKept) {
+  running_calls = RunningCalls::wait;
+  start();
+  hand_over_with_call();
+  ASSERT_TRUE(bench.run->inject({.text = "Stay here", .when = RunInput::When::when_idle}));
+  bench.run->cancel_turn();
+  bench.loop.run();
+  const std::size_t asked = bench.model.asked.size();
+  resume(bench.state(), front());
+  EXPECT_THAT(expert_model.asked, IsEmpty());
+  EXPECT_THAT(bench.model.asked, SizeIs(asked + 1)) << "the one that has it answers";
+}
+
 TEST_F(HandoffResumeTest, AHandOffThatWaitsForNobodyIsForgotten) {
   running_calls = RunningCalls::wait;
   start();

@@ -117,9 +117,9 @@ Result<std::string> AgentRun::inject(RunInput input) {
 void AgentRun::cancel_turn() {
   if (phase_ == Phase::closing || phase_ == Phase::grace) return cancel();
   if (phase_ != Phase::running) return;
+  pending_handoff_.reset();  // first, so that it is not kept with the calls
   cancel_calls("Cancelled");
   break_off();
-  pending_handoff_.reset();
   drops_news_ = true;
   later();
 }

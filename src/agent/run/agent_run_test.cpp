@@ -330,6 +330,7 @@ TEST(AgentRun, ABudgetEndsWithALastAnswerWithoutTools) {
   ASSERT_THAT(bench.model.asked, SizeIs(3));
   EXPECT_THAT(bench.model.last().request.tools, IsEmpty());
   EXPECT_THAT(bench.shown().back().content, HasSubstr("answer now"));
+  EXPECT_EQ(bench.shown().back().role, "tool") << "some models refuse a user behind a result";
   bench.model.say("So far: more.");
   bench.model.end();
   const auto events = bench.take();

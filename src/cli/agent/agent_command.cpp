@@ -372,11 +372,11 @@ int run_agent(AgentArguments& arguments) {
     engines.push_back(*std::move(second));
     options->reaction_model = Model(engines.back().engine);
   }
-  for (const EngineHandle& each : engines) {
-    const EngineInfo info = each.engine->info();
-    if (arguments.max_images > 0 && !info.takes_images) {
-      return complain_of_run({kExitUsage, "--images needs a model of a server (--model URL)"});
-    }
+  for (std::size_t i = 0; i < engines.size() && arguments.max_images > 0; ++i) {
+    if (engines[i].engine->info().takes_images) continue;
+    const std::string_view option = i == 0 ? "--model" : "--reaction-model";
+    return complain_of_run(
+        {kExitUsage, "--images needs a model of a server (" + std::string(option) + " URL)"});
   }
   std::optional<Agent> agent;
   {
@@ -469,10 +469,11 @@ void add_agent_command(CommandLine& program) {
       "--partial-results", arguments->wants_parts,
       {.text = "Ask tools for parts of their results before these, by a draft that may "
                "change (SEP-2998)"});
-  command.add_option("--images", &arguments->max_images,
-                     {.text = "Show the model the last N images of tools; for models of a server "
-                              "that see images. Default: none, but what they are",
-                      .operand = "N"});
+  command.add_option(
+      "--images", &arguments->max_images,
+      {.text = "Show the model the last N images of tools, at most 100; for models of "
+               "a server that see images. Default: 0, and it reads of what type each is",
+       .operand = "N"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
   command.add_flag("--ui-events", arguments->for_ui,

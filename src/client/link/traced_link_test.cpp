@@ -13,6 +13,7 @@ namespace sluice {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// A link whose server answers each message with what the test says, at once.

@@ -105,6 +105,14 @@ class Handle final : public Generation {
   const std::weak_ptr<Preparation> preparation_;
 };
 
+/// Of an engine that has left: nobody hears of it any more.
+class Unanswered final : public Generation {
+ public:
+  void cancel() override {}
+  void resume() override {}
+  [[nodiscard]] GenerationStatus status() const override { return {}; }
+};
+
 class Llama final : public LlamaEngine {
  public:
   explicit Llama(LlamaOptions options) : options_(std::move(options)), thread_([this] { run(); }) {}
@@ -115,34 +123,9 @@ class Llama final : public LlamaEngine {
   Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                             std::shared_ptr<GenerationSink> sink,
                                             Executor& /*home*/) override {
-    const auto preparer = ready_preparer();
-    if (!preparer) return std::unexpected(preparer.error());
-    if (auto checked = (*preparer)->check(request); !checked) {
-      return std::unexpected(std::move(checked).error());
-    }
-    auto run = std::make_shared<LlamaRun>(std::move(sink));
-    run->started = SteadyClock().now();
-    run->principal = request.principal;
-    run->keeps_sequence = request.keeps_sequence;
-    if (const auto* const earlier = dynamic_cast<const Handle*>(request.continues.get())) {
-      run->continued = earlier->sequence(*mailbox_, request.principal);
-    }
-    request.continues.reset();
-    run->place = {.client = client_of(request.principal),
-                  .priority = request.priority,
-                  .arrival = ++arrivals_};
-    auto share = shares_->take(run->place.client);
-    if (!share) return std::unexpected(std::move(share).error());
-    run->share = std::move(*share);
-    const auto& preparation = (*preparer)->is_quick(request) ? quick_preparation_ : preparation_;
-    run->request = std::move(request);
-    ++preparing_;
-    if (!preparation->put(run)) {
-      --preparing_;
-      return fail(kBusy, "the engine is shutting down");
-    }
-    ++requests_;
-    return std::make_unique<Handle>(std::move(run), mailbox_, preparation);
+    auto started = begin(std::move(request), std::move(sink));
+    if (!started && leaving_) return std::make_unique<Unanswered>();
+    return started;
   }
 
   [[nodiscard]] EngineInfo info() const override {
@@ -185,6 +168,38 @@ class Llama final : public LlamaEngine {
   }
 
  private:
+  Result<std::unique_ptr<Generation>> begin(GenerationRequest request,
+                                            std::shared_ptr<GenerationSink> sink) {
+    const auto preparer = ready_preparer();
+    if (!preparer) return std::unexpected(preparer.error());
+    if (auto checked = (*preparer)->check(request); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
+    auto run = std::make_shared<LlamaRun>(std::move(sink));
+    run->started = SteadyClock().now();
+    run->principal = request.principal;
+    run->keeps_sequence = request.keeps_sequence;
+    if (const auto* const earlier = dynamic_cast<const Handle*>(request.continues.get())) {
+      run->continued = earlier->sequence(*mailbox_, request.principal);
+    }
+    request.continues.reset();
+    run->place = {.client = client_of(request.principal),
+                  .priority = request.priority,
+                  .arrival = ++arrivals_};
+    auto share = shares_->take(run->place.client);
+    if (!share) return std::unexpected(std::move(share).error());
+    run->share = std::move(*share);
+    const auto& preparation = (*preparer)->is_quick(request) ? quick_preparation_ : preparation_;
+    run->request = std::move(request);
+    ++preparing_;
+    if (!preparation->put(run)) {
+      --preparing_;
+      return fail(kBusy, "the engine is shutting down");
+    }
+    ++requests_;
+    return std::make_unique<Handle>(std::move(run), mailbox_, preparation);
+  }
+
   /// The preparer if the model is ready, otherwise the error to return to the caller.
   Result<const RequestPreparer*> ready_preparer() const {
     const std::lock_guard lock(state_mutex_);

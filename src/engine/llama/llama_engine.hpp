@@ -69,8 +69,9 @@ class LlamaEngine : public Engine {
   /// `at_most`. Returns the state.
   [[nodiscard]] virtual ModelState wait_until_loaded(
       Duration at_most = std::chrono::hours(24)) const = 0;
-  /// For the end of the process: as shutdown(), but answers do not end. Sinks hear no more of them,
-  /// so nobody keeps one as cancelled that is to be given again.
+  /// For the end of the process: as shutdown(), but answers do not end, also those that are asked
+  /// for afterwards. Sinks hear no more of them, so nobody keeps one as cancelled that is to be
+  /// given again.
   virtual void leave() = 0;
 };
 

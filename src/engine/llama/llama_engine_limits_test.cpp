@@ -403,7 +403,8 @@ TEST_F(LlamaEngineLimits, LeavesAnswersWithoutAnEnd) {
   EXPECT_FALSE(running.sink->completed());
   EXPECT_EQ(running.sink->deltas(), 1U);
   EXPECT_FALSE(waits.sink->completed());
-  EXPECT_FALSE(try_start(greedy("Hello")));
+  const Running late = start(greedy("Hello"));
+  EXPECT_FALSE(late.sink->completed());
 }
 
 }  // namespace

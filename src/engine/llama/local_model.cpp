@@ -23,13 +23,12 @@ constexpr std::int64_t kMaxLayers = 10'000;
 constexpr std::uint32_t kMaxWaiting = 256;
 
 /// The engines of local models. When the process ends, what llama.cpp has in static objects goes.
-/// So no engine may run or be on its way to its end any more then.
+/// So no engine may load, run or be on its way to its end any more then.
 class LocalEngines {
  public:
   static LocalEngines& instance() {
     // Handles may outlive all static objects, and this with them.
     static LocalEngines& engines = *new LocalEngines;
-    // It goes before llama.cpp's own objects, because a model was loaded before it is made.
     static const AtExit at_exit(engines);
     return engines;
   }
@@ -51,7 +50,10 @@ class LocalEngines {
 
   class AtExit {
    public:
-    explicit AtExit(LocalEngines& engines) : engines_(engines) {}
+    explicit AtExit(LocalEngines& engines) : engines_(engines) {
+      // Makes llama.cpp's own objects, which then go after this one.
+      llama_devices();
+    }
     ~AtExit() {
       // A process that was forked off has none of the engines' threads.
       if (::getpid() == process_) engines_.close();
@@ -173,16 +175,17 @@ std::unique_ptr<LlamaEngine> start(const LocalModelOptions& options,
 
 Model local_model(const LocalModelOptions& options) {
   check(options);
+  LocalEngines& engines = LocalEngines::instance();
   const auto loading = std::make_shared<Loading>();
-  std::unique_ptr<LlamaEngine> engine =
-      start(options, [loading](const ModelState& state) { loading->tell(state); });
+  std::shared_ptr<Engine> engine =
+      engines.add(start(options, [loading](const ModelState& state) { loading->tell(state); }));
   for (;;) {
     const ModelState state = loading->next();
     if (state.phase == ModelState::Phase::failed) throw Error{code_of(state.fault), state.message};
     if (options.on_progress) options.on_progress(state.progress);
     if (state.phase == ModelState::Phase::ready) break;
   }
-  return Model(LocalEngines::instance().add(std::move(engine)));
+  return Model(std::move(engine));
 }
 
 }  // namespace sluice

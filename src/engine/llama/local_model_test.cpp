@@ -1,6 +1,8 @@
 #include "sluice/local_model.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -158,6 +161,18 @@ TEST(LocalModelTest, AnExceptionOfTheProgressEndsLoading) {
   LocalModelOptions options = small_local_model();
   options.on_progress = [](float) { throw std::domain_error("enough"); };
   EXPECT_THROW(local_model(options), std::domain_error);
+}
+
+TEST(LocalModelDeathTest, AProcessMayEndWhileItLoads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_while_loading = [] {
+    // Objects that were made before take a while to go.
+    std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); });
+    LocalModelOptions options = small_local_model();
+    options.on_progress = [](float) { std::exit(0); };
+    local_model(options);
+  };
+  EXPECT_EXIT(end_while_loading(), testing::ExitedWithCode(0), "");
 }
 
 TEST(LocalModelTest, SoManyRequestsWait) {

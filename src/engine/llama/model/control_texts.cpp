@@ -10,10 +10,32 @@
 namespace sluice {
 namespace {
 
+bool is_of_word(char c) {
+  return is_letter(c) || is_digit(c);
+}
+
 /// Whether a token that the makers of a vocabulary have added is more than a word or blanks.
 bool is_format(std::string_view text) {
   const char first = text.empty() ? ' ' : text.front();
-  return first > ' ' && first < 0x7F && !is_letter(first) && !is_digit(first);
+  return first > ' ' && first < 0x7F && !is_of_word(first);
+}
+
+/// Whether `text` begins with one of `sorted`, or is the beginning of one.
+bool begins_in(const std::vector<std::string>& sorted, std::string_view text) {
+  auto left = std::ranges::subrange(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < text.size() && !left.empty(); ++i) {
+    if (left.front().size() == i) return true;
+    left = std::ranges::equal_range(
+        left, static_cast<unsigned char>(text[i]), {},
+        [i](const std::string& each) { return static_cast<unsigned char>(each[i]); });
+  }
+  return !left.empty();
+}
+
+void sort_once(std::vector<std::string>& texts) {
+  std::ranges::sort(texts);
+  const auto repeated = std::ranges::unique(texts);
+  texts.erase(repeated.begin(), repeated.end());
 }
 
 std::vector<std::string> control_texts(const llama_vocab* vocab) {
@@ -38,21 +60,15 @@ ControlTexts::ControlTexts(std::vector<std::string> texts) : texts_(std::move(te
   std::erase_if(texts_, [](const std::string& text) {
     return text.empty() || first_utf8_part(text).length == text.size();
   });
-  std::ranges::sort(texts_);
-  const auto repeated = std::ranges::unique(texts_);
-  texts_.erase(repeated.begin(), repeated.end());
-  for (const std::string& text : texts_) firsts_.set(static_cast<unsigned char>(text.front()));
-}
-
-bool ControlTexts::begins(std::string_view text) const {
-  auto left = std::ranges::subrange(texts_.begin(), texts_.end());
-  for (std::size_t i = 0; i < text.size() && !left.empty(); ++i) {
-    if (left.front().size() == i) return true;
-    left = std::ranges::equal_range(
-        left, static_cast<unsigned char>(text[i]), {},
-        [i](const std::string& each) { return static_cast<unsigned char>(each[i]); });
+  sort_once(texts_);
+  for (const std::string& text : texts_) {
+    firsts_.set(static_cast<unsigned char>(text.front()));
+    for (std::size_t at = first_utf8_part(text).length; at < text.size(); ++at) {
+      if (!is_of_word(text[at])) rests_.push_back(text.substr(at));
+    }
   }
-  return !left.empty();
+  sort_once(rests_);
+  for (const std::string& rest : rests_) rest_firsts_.set(static_cast<unsigned char>(rest.front()));
 }
 
 bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
@@ -60,7 +76,7 @@ bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view left = std::string_view(text).substr(at);
-    if (!is_first(left.front()) || !begins(left)) {
+    if (!is_first(left.front()) || !begins_in(texts_, left)) {
       ++at;
       continue;
     }
@@ -75,8 +91,10 @@ bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
 
 bool ControlTexts::break_up_json(std::string& text, std::string_view mark) const {
   // A backslash may stand for any character.
-  const auto may_begin_one = [this](char c) { return c == '\\' || is_first(c); };
-  if (std::ranges::none_of(text, may_begin_one)) return false;
+  const auto may_matter = [this](char c) {
+    return c == '\\' || is_first(c) || rest_firsts_[static_cast<unsigned char>(c)];
+  };
+  if (std::ranges::none_of(text, may_matter)) return false;
   auto value = parse_json(text);
   if (!value) return break_up(text, mark);
   const bool is_broken = break_up_value(*value, mark);
@@ -97,6 +115,10 @@ bool ControlTexts::break_up_value(json::value& value, std::string_view mark) con
     for (auto& member : value.get_object()) {
       std::string name(member.key());
       is_broken |= break_up(name, mark);
+      if (!name.empty() && begins_in(rests_, name)) {
+        name.insert(0, mark);
+        is_broken = true;
+      }
       is_broken |= break_up_value(member.value(), mark);
       renamed.emplace(name, std::move(member.value()));
     }

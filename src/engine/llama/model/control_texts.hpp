@@ -25,17 +25,21 @@ class ControlTexts {
   /// stands at the end of `text`. So none is left that begins in `text`, whatever follows, if the
   /// text on each side of a mark is tokenized by itself. Returns whether there was one.
   bool break_up(std::string& text, std::string_view mark) const;
-  /// The same for the names and strings in `text`, which is JSON.
+  /// The same for the names and strings in `text`, which is JSON. Some templates write the first
+  /// character of one in front of a name, so `mark` is also put in front of a name that begins with
+  /// the rest of one, unless it begins with a letter or a digit.
   bool break_up_json(std::string& text, std::string_view mark) const;
 
  private:
-  /// Whether `text` begins with one of these, or is the beginning of one.
-  [[nodiscard]] bool begins(std::string_view text) const;
   [[nodiscard]] bool is_first(char c) const { return firsts_[static_cast<unsigned char>(c)]; }
   bool break_up_value(json::value& value, std::string_view mark) const;
 
   std::vector<std::string> texts_;  // sorted
   std::bitset<256> firsts_;         // their first bytes
+  /// How these go on from a character that is no letter and no digit: templates look for names that
+  /// are words. Sorted.
+  std::vector<std::string> rests_;
+  std::bitset<256> rest_firsts_;
 };
 
 }  // namespace sluice

@@ -66,5 +66,12 @@ TEST(ControlTexts, InJsonNamesAndStringsAreBrokenUp) {
   EXPECT_EQ(json_broken_up("no JSON <s>"), "no JSON <#s>");
 }
 
+TEST(ControlTexts, ANameMayBeTheRestOfOne) {
+  EXPECT_EQ(json_broken_up(R"({"|end|>":"|end|>","|en":1,"｜User":"<"})"),
+            R"({"#|end|>":"|end|>","#|en":1,"#｜User":"<#"})");
+  EXPECT_EQ(json_broken_up(R"({"user":1,"s>":1,"$ref":1,"|x":1,"":1})"),
+            R"({"user":1,"s>":1,"$ref":1,"|x":1,"":1})");
+}
+
 }  // namespace
 }  // namespace sluice
