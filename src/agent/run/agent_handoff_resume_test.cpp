@@ -184,6 +184,7 @@ TEST_F(HandoffResumeTest, AHandOffThatWasTakenBackIsNotKept) {
   start();
   hand_over_with_call();
   ASSERT_TRUE(bench.run->inject({.text = "Stay here", .when = RunInput::When::when_idle}));
+  bench.loop.run();
   bench.run->cancel_turn();
   bench.loop.run();
   const std::size_t asked = bench.model.asked.size();
