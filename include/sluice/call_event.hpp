@@ -16,7 +16,7 @@ struct CallEvent {
   std::string message = {};
   double progress = 0;               // grows from event to event
   std::optional<double> total = {};  // of the progress, if known
-  json::object params = {};          // the whole notification
+  json::object params = {};          // the whole notification; see CallOptions::event_params
   /// Events that were dropped just before this one, and partial results that are missing there.
   std::uint64_t dropped = 0;
   bool is_log = false;  // `params` are those of notifications/message

@@ -171,6 +171,8 @@ struct CallOptions {
   /// change). The server is asked for them, in the revisions before 2026-07-28 by the token alone.
   /// The result remains the only result. Not for tasks, and not for other requests than tools/call.
   bool partial_results = false;
+  /// Whether CallEvent::params are set also for progress and log messages, which cost less without.
+  bool event_params = true;
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
   /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;

@@ -358,6 +358,7 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
   auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
   try {
     CallOptions options = Call::call_options();
+    options.event_params = false;
     options.meta = std::move(request.meta);
     options.partial_results = wants_parts_;
     if (!request.task.empty()) {

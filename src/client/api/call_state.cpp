@@ -24,30 +24,32 @@ std::string text_of(const json::object& params, Said what) {
   return std::string(text_at(params, "message"));
 }
 
-CallEvent event_of(json::object params, Said what) {
+CallEvent event_of(const json::object& params, Said what) {
   CallEvent event{.message = text_of(params, what),
                   .progress = number_at(params, "progress"),
                   .is_log = what == Said::log,
                   .is_partial_result = what == Said::partial_result};
   if (params.contains("total")) event.total = number_at(params, "total");
-  event.params = std::move(params);
   return event;
 }
 
 }  // namespace
 
 ClientCall::State::State(std::size_t max_events, std::function<void()> require_loop,
-                         std::function<void()> give_up)
+                         std::function<void()> give_up, bool keeps_params)
     : require_loop_(std::move(require_loop)),
+      keeps_params_(keeps_params),
       give_up_(std::move(give_up)),
       events_(max_events, CallOptions::kMaxEventBytes) {}
 
-void ClientCall::State::add(json::object said, Said what, std::uint64_t missing) {
-  json::value params(std::move(said));
-  const std::size_t own_bytes = size_of(params).memory();
-  CallEvent event = event_of(std::move(params.get_object()), what);
+void ClientCall::State::add(const json::object& said, Said what, std::uint64_t missing) {
+  CallEvent event = event_of(said, what);
   event.dropped = missing;
-  const std::size_t bytes = own_bytes + event.message.size();
+  std::size_t bytes = event.message.size();
+  if (keeps_params_ || what == Said::partial_result) {
+    event.params = json::object(said, json::storage_ptr());
+    bytes += size_of(event.params).memory();
+  }
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
   // Parts of the result have numbers, and go on.

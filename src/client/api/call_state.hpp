@@ -22,14 +22,16 @@ namespace sluice::detail {
 class ClientCall::State final {
  public:
   /// `require_loop` throws where it makes no sense to wait for the loop. `give_up` tells the
-  /// session that nobody waits; it is called at most once, on any thread.
-  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up);
+  /// session that nobody waits; it is called at most once, on any thread. `keeps_params`: see
+  /// CallOptions::event_params.
+  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up,
+        bool keeps_params = true);
 
   // The loop's side. Nothing counts after the first end().
 
   enum class Said : std::uint8_t { progress, log, partial_result };
   /// The params of a notification, and how many are missing before it.
-  void add(json::object params, Said what = Said::progress, std::uint64_t missing = 0);
+  void add(const json::object& params, Said what = Said::progress, std::uint64_t missing = 0);
   /// The next event begins anew.
   void restart();
   void end(Outcome outcome);
@@ -50,6 +52,7 @@ class ClientCall::State final {
   bool take(std::optional<CallEvent>& event);
 
   const std::function<void()> require_loop_;
+  const bool keeps_params_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended

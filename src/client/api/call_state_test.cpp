@@ -44,6 +44,24 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
   EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
 }
 
+TEST_F(CallStateTest, ParamsAreKeptOnlyIfTheyAreWanted) {
+  using Said = ClientCall::State::Said;
+  ClientCall::State state(10, [] {}, [] {}, false);
+  state.add({{"progress", 1}, {"total", 2}, {"message", "half"}});
+  state.add({{"level", "info"}, {"data", "text"}}, Said::log);
+  state.add({{"seq", 1}}, Said::partial_result);
+  const std::optional<CallEvent> progress = state.next();
+  EXPECT_EQ(progress->message, "half");
+  EXPECT_EQ(progress->progress, 1);
+  EXPECT_EQ(progress->total, 2);
+  EXPECT_TRUE(progress->params.empty());
+  const std::optional<CallEvent> log = state.next();
+  EXPECT_EQ(log->message, "text");
+  EXPECT_TRUE(log->params.empty());
+  EXPECT_FALSE(state.next()->params.empty()) << "nothing else has what is in a partial result";
+  state.end(json::object());
+}
+
 TEST_F(CallStateTest, PartialResultsGoOnWhereOthersBeginAnew) {
   using Said = ClientCall::State::Said;
   ClientCall::State state = make(10);

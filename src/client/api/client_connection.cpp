@@ -253,7 +253,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
           ClientSession* const session = ticket->core->session.get();
           if (ticket->number != 0 && session != nullptr) session->cancel(ticket->number);
         });
-      });
+      },
+      options.event_params);
   // Before it begins, so that what was stopped already is not sent at all.
   state->cancel_on({options.stop, stop_});
   const auto least = parse_logging_level(options.log_level);
@@ -261,21 +262,20 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
              begin = std::move(begin)]() mutable {
     if (ticket->is_given_up || !core->session) return;
     RequestCallbacks callbacks{
-        .on_progress =
-            [state](const json::object& said) { state->add({said, json::storage_ptr()}); },
+        .on_progress = [state](const json::object& said) { state->add(said); },
         .on_reissued = [state] { state->restart(); },
         .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }};
     if (least) {
       callbacks.on_log = [state, least = *least](const json::object& said) {
         const auto level = parse_logging_level(text_at(said, "level"));
         if (!level || *level >= least) {
-          state->add({said, json::storage_ptr()}, ClientCall::State::Said::log);
+          state->add(said, ClientCall::State::Said::log);
         }
       };
     }
     if (wants_parts) {
       callbacks.on_partial_result = [state](const json::object& said, std::uint64_t missing) {
-        state->add({said, json::storage_ptr()}, ClientCall::State::Said::partial_result, missing);
+        state->add(said, ClientCall::State::Said::partial_result, missing);
       };
     }
     ticket->number = begin(*core->session, std::move(callbacks));
