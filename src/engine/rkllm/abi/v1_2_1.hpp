@@ -1,0 +1,117 @@
+#pragma once
+
+// The structs of librkllmrt 1.2.1 to 1.2.3 that differ between versions.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/rkllm/abi/common.hpp"
+
+namespace sluice::rkllm::v1_2_1 {
+
+struct ExtendParam {
+  std::int32_t base_domain_id;
+  std::int8_t embed_flash;
+  std::int8_t enabled_cpus_num;
+  std::uint32_t enabled_cpus_mask;
+  std::uint8_t n_batch;
+  std::uint8_t use_cross_attn;
+  std::array<std::uint8_t, 104> reserved;
+};
+static_assert(sizeof(ExtendParam) == 120 && offsetof(ExtendParam, base_domain_id) == 0 &&
+              offsetof(ExtendParam, embed_flash) == 4 &&
+              offsetof(ExtendParam, enabled_cpus_num) == 5 &&
+              offsetof(ExtendParam, enabled_cpus_mask) == 8 &&
+              offsetof(ExtendParam, n_batch) == 12 && offsetof(ExtendParam, use_cross_attn) == 13 &&
+              offsetof(ExtendParam, reserved) == 14);
+
+struct Param {
+  const char* model_path;
+  std::int32_t max_context_len;
+  std::int32_t max_new_tokens;
+  std::int32_t top_k;
+  std::int32_t n_keep;
+  float top_p;
+  float temperature;
+  float repeat_penalty;
+  float frequency_penalty;
+  float presence_penalty;
+  std::int32_t mirostat;
+  float mirostat_tau;
+  float mirostat_eta;
+  bool skip_special_token;
+  bool is_async;
+  const char* img_start;
+  const char* img_end;
+  const char* img_content;
+  ExtendParam extend_param;
+};
+static_assert(sizeof(Param) == 208 && offsetof(Param, model_path) == 0 &&
+              offsetof(Param, max_context_len) == 8 && offsetof(Param, max_new_tokens) == 12 &&
+              offsetof(Param, top_k) == 16 && offsetof(Param, n_keep) == 20 &&
+              offsetof(Param, top_p) == 24 && offsetof(Param, temperature) == 28 &&
+              offsetof(Param, repeat_penalty) == 32 && offsetof(Param, frequency_penalty) == 36 &&
+              offsetof(Param, presence_penalty) == 40 && offsetof(Param, mirostat) == 44 &&
+              offsetof(Param, mirostat_tau) == 48 && offsetof(Param, mirostat_eta) == 52 &&
+              offsetof(Param, skip_special_token) == 56 && offsetof(Param, is_async) == 57 &&
+              offsetof(Param, img_start) == 64 && offsetof(Param, img_end) == 72 &&
+              offsetof(Param, img_content) == 80 && offsetof(Param, extend_param) == 88);
+
+struct MultiModalInput {
+  char* prompt;
+  float* image_embed;
+  std::size_t n_image_tokens;
+  std::size_t n_image;
+  std::size_t image_width;
+  std::size_t image_height;
+};
+static_assert(sizeof(MultiModalInput) == 48 && offsetof(MultiModalInput, prompt) == 0 &&
+              offsetof(MultiModalInput, image_embed) == 8 &&
+              offsetof(MultiModalInput, n_image_tokens) == 16 &&
+              offsetof(MultiModalInput, n_image) == 24 &&
+              offsetof(MultiModalInput, image_width) == 32 &&
+              offsetof(MultiModalInput, image_height) == 40);
+
+union InputUnion {
+  const char* prompt_input;
+  EmbedInput embed_input;
+  TokenInput token_input;
+  MultiModalInput multimodal_input;
+};
+
+struct Input {
+  const char* role;  // "user" or "tool"
+  bool enable_thinking;
+  InputType input_type;
+  InputUnion input;
+};
+static_assert(sizeof(Input) == 64 && offsetof(Input, role) == 0 &&
+              offsetof(Input, enable_thinking) == 8 && offsetof(Input, input_type) == 12 &&
+              offsetof(Input, input) == 16);
+
+struct InferParam {
+  InferMode mode;
+  LoraParam* lora_params;
+  PromptCacheParam* prompt_cache_params;
+  std::int32_t keep_history;
+};
+static_assert(sizeof(InferParam) == 32 && offsetof(InferParam, mode) == 0 &&
+              offsetof(InferParam, lora_params) == 8 &&
+              offsetof(InferParam, prompt_cache_params) == 16 &&
+              offsetof(InferParam, keep_history) == 24);
+
+struct Result {
+  const char* text;
+  std::int32_t token_id;
+  ResultLastHiddenLayer last_hidden_layer;
+  ResultLogits logits;
+  PerfStat perf;
+};
+static_assert(sizeof(Result) == 72 && offsetof(Result, text) == 0 &&
+              offsetof(Result, token_id) == 8 && offsetof(Result, last_hidden_layer) == 16 &&
+              offsetof(Result, logits) == 32 && offsetof(Result, perf) == 48);
+
+using ResultCallback = CallbackReturn (*)(Result* result, void* userdata, CallState state);
+
+}  // namespace sluice::rkllm::v1_2_1

@@ -1,0 +1,459 @@
+// A stand-in for Rockchip's librkllmrt.so: the true symbols of one of its ABIs, and behaviour that
+// a script says. FAKE_RKLLM_SCRIPT names the script's file; without it each run says "Hello,
+// world." FAKE_RKLLM_LOG names a file that gets a line for each call. README.md has the words of
+// scripts.
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rkllm_layouts.hpp"
+
+#if FAKE_RKLLM_ABI == 110
+#define FAKE_RKLLM_VERSION "1.1.4"
+#elif FAKE_RKLLM_ABI == 120
+#define FAKE_RKLLM_VERSION "1.2.0"
+#elif FAKE_RKLLM_ABI == 121
+#define FAKE_RKLLM_VERSION "1.2.3"
+#else
+#define FAKE_RKLLM_VERSION "1.3.0"
+#endif
+
+namespace {
+
+/// As the runtime logs it; nothing else says its version.
+constexpr const char* kVersionLine =
+    "rkllm-runtime version: " FAKE_RKLLM_VERSION ", rknpu driver version: 0.9.8, platform: RK3588";
+
+/// One line of a script: a word, and what follows it.
+struct Step {
+  std::string word;
+  std::string rest;
+};
+
+std::vector<Step> default_script() {
+  return {{"say", "Hello"}, {"say", ", "}, {"say", "world"}, {"say", "."}};
+}
+
+std::vector<Step> read_script() {
+  const char* const path = std::getenv("FAKE_RKLLM_SCRIPT");
+  if (path == nullptr) return default_script();
+  std::vector<Step> steps;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    const std::size_t space = line.find(' ');
+    Step step{line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)};
+    if (step.word == "repeat") {
+      std::istringstream rest(step.rest);
+      std::size_t times = 0;
+      std::string word;
+      rest >> times >> word;
+      std::string text;
+      std::getline(rest, text);
+      const Step one{word, text.empty() ? text : text.substr(1)};
+      steps.insert(steps.end(), times, one);
+    } else {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+/// Resolves \n, \\ and \xNN.
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+    } else if (text[i + 1] == 'x' && i + 3 < text.size()) {
+      out += static_cast<char>(std::stoi(text.substr(i + 2, 2), nullptr, 16));
+      i += 3;
+    } else {
+      out += text[++i] == 'n' ? '\n' : text[i];
+    }
+  }
+  return out;
+}
+
+/// Does what a step says that may come anywhere. False: it is another.
+bool misbehave(const Step& step) {
+  if (step.word == "crash") std::raise(SIGSEGV);
+  if (step.word == "illegal") std::raise(SIGILL);
+  if (step.word == "exit") std::exit(std::stoi(step.rest));
+  if (step.word == "hang") {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  if (step.word != "delay") return false;
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(step.rest)));
+  return true;
+}
+
+void log(const std::string& line) {
+  static std::mutex mutex;
+  const char* const path = std::getenv("FAKE_RKLLM_LOG");
+  if (path == nullptr) return;
+  const std::lock_guard lock(mutex);
+  std::ofstream(path, std::ios::app) << line << '\n';
+}
+
+/// The model of a handle.
+struct Model {
+  LLMResultCallback callback = nullptr;
+  void* userdata = nullptr;
+  int max_new_tokens = 0;
+  int batch = 1;
+  std::vector<Step> script;
+  std::size_t at = 0;  // the next step, of a run that was paused
+  bool is_paused = false;
+  std::int32_t last_token = 0;
+  std::vector<int> cached;  // tokens, one number for each of the batch
+  std::atomic<bool> is_running = false;
+  std::atomic<bool> is_aborted = false;
+};
+
+/// The result of a function that a script says by its name, such as "lora -1".
+int scripted(const Model& model, const std::string& name) {
+  for (const Step& step : model.script) {
+    if (step.word == name) return std::stoi(step.rest);
+  }
+  return 0;
+}
+
+std::string describe(const RKLLMInput& input) {
+  std::string out;
+#if FAKE_RKLLM_ABI >= 121
+  out += std::string(" role=") + (input.role == nullptr ? "" : input.role) +
+         (input.enable_thinking ? " thinking" : "");
+#endif
+  switch (input.input_type) {
+    case RKLLM_INPUT_PROMPT:
+      return out + " prompt=" + input.prompt_input;
+    case RKLLM_INPUT_TOKEN:
+      out += " tokens=";
+      for (std::size_t i = 0; i < input.token_input.n_tokens; ++i) {
+        out += (i == 0 ? "" : ",") + std::to_string(input.token_input.input_ids[i]);
+      }
+      return out;
+    case RKLLM_INPUT_EMBED:
+      return out + " embed=" + std::to_string(input.embed_input.n_tokens);
+    case RKLLM_INPUT_MULTIMODAL:
+      break;
+  }
+#if FAKE_RKLLM_ABI == 130
+  return out + " multimodal=" + input.multimodal_input.prompt +
+         " images=" + std::to_string(input.multimodal_input.image.n_image);
+#else
+  return out + " multimodal=" + input.multimodal_input.prompt +
+         " images=" + std::to_string(input.multimodal_input.n_image_tokens);
+#endif
+}
+
+std::string describe(const RKLLMInferParam& params) {
+  std::string out = " mode=" + std::to_string(params.mode);
+  if (params.lora_params != nullptr) {
+    out += std::string(" lora=") + params.lora_params->lora_adapter_name;
+  }
+  if (params.prompt_cache_params != nullptr) {
+    out += std::string(" cache=") + params.prompt_cache_params->prompt_cache_path +
+           (params.prompt_cache_params->save_prompt_cache != 0 ? " save" : "");
+  }
+#if FAKE_RKLLM_ABI != 110
+  out += " history=" + std::to_string(params.keep_history);
+#endif
+#if FAKE_RKLLM_ABI == 130
+  out += " max=" + std::to_string(params.max_new_tokens);
+  if (params.sampling_params != nullptr) {
+    out += " temperature=" + std::to_string(params.sampling_params->temperature);
+  }
+#endif
+  return out;
+}
+
+/// Returns what the callback returns; 0 where it returns nothing.
+int tell(Model& model, void* userdata, RKLLMResult* result, LLMCallState state) {
+#if FAKE_RKLLM_ABI >= 121
+  return model.callback(result, userdata, state);
+#else
+  model.callback(result, userdata, state);
+  return 0;
+#endif
+}
+
+/// The tokens of a step, numbered as a script goes on.
+struct Teller {
+  Model* model;
+  void* userdata;
+  int said = 0;
+
+  int say(const std::string& text, LLMCallState state, const std::vector<float>& logits = {}) {
+    RKLLMResult result{};
+    result.text = text.c_str();
+    result.token_id = ++model->last_token;
+#if FAKE_RKLLM_ABI != 110
+    if (!logits.empty()) {
+      result.logits = {logits.data(), static_cast<int>(logits.size()), 1};
+    }
+#else
+    (void)logits;
+#endif
+#if FAKE_RKLLM_ABI >= 121
+    result.perf = {10.0F, 5, 2.0F * static_cast<float>(said), said, 100.0F};
+#endif
+    ++said;
+    return tell(*model, userdata, &result, state);
+  }
+  void end(LLMCallState state) {
+    RKLLMResult result{};
+#if FAKE_RKLLM_ABI >= 121
+    result.perf = {10.0F, 5, 2.0F * static_cast<float>(said), said, 100.0F};
+#endif
+    tell(*model, userdata, &result, state);
+  }
+};
+
+/// One value for each word of a vocabulary of this size, of which the next is the highest.
+std::vector<float> logits_of(int size, std::int32_t next) {
+  std::vector<float> out(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) {
+    out[static_cast<std::size_t>(i)] = i == next % size ? 10.0F : -static_cast<float>(i % 7);
+  }
+  return out;
+}
+
+int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, void* userdata) {
+  log("run" + describe(input) + describe(params));
+  if (model.is_running.exchange(true)) return -1;
+  model.is_aborted = false;
+  const bool goes_on = model.is_paused;
+  if (!goes_on) model.at = 0;
+  model.is_paused = false;
+  int limit = model.max_new_tokens;
+#if FAKE_RKLLM_ABI == 130
+  if (params.max_new_tokens > 0) limit = params.max_new_tokens;
+#endif
+  Teller teller{&model, userdata};
+  const bool wants_logits = params.mode == RKLLM_INFER_GET_LOGITS;
+  std::string on_abort = "finish";
+  bool has_ended = false;
+  while (!has_ended && model.at < model.script.size()) {
+    const Step& step = model.script[model.at++];
+    if (step.word == "on-abort") on_abort = step.rest;
+    if (model.is_aborted && step.word != "after-abort") break;
+    int answer = 0;
+    if (step.word == "run") {
+      model.is_running = false;
+      return std::stoi(step.rest);
+    }
+    if (step.word == "say" || step.word == "after-abort") {
+      if (limit > 0 && teller.said >= limit) break;
+      answer = teller.say(unescaped(step.rest), RKLLM_RUN_NORMAL);
+    } else if (step.word == "wait") {
+      answer = teller.say("", RKLLM_RUN_WAITING);
+    } else if (step.word == "logits" && wants_logits) {
+      answer =
+          teller.say("", RKLLM_RUN_NORMAL, logits_of(std::stoi(step.rest), model.last_token + 1));
+    } else if (step.word == "error") {
+      teller.end(RKLLM_RUN_ERROR);
+      has_ended = true;
+    } else if (step.word == "block") {
+      while (!model.is_aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else {
+      misbehave(step);
+    }
+    if (answer == 1) {
+      model.is_paused = true;
+      model.is_running = false;
+      return 0;
+    }
+  }
+  for (int& each : model.cached) each += teller.said;
+  if (!has_ended && model.is_aborted && on_abort == "error") {
+    teller.end(RKLLM_RUN_ERROR);
+  } else if (!has_ended && (!model.is_aborted || on_abort == "finish")) {
+    teller.end(RKLLM_RUN_FINISH);
+  }
+  model.is_running = false;
+  return 0;
+}
+
+Model& model_of(LLMHandle handle) {
+  return *static_cast<Model*>(handle);
+}
+
+const char* text_of(const char* text) {
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+RKLLMParam rkllm_createDefaultParam() {
+  RKLLMParam param;
+  std::memset(&param, 0, sizeof(param));
+  param.max_context_len = 512;
+  param.max_new_tokens = -1;
+  param.top_k = 40;
+#if FAKE_RKLLM_ABI != 110
+  param.n_keep = 0;
+#endif
+  param.top_p = 0.9F;
+  param.temperature = 0.8F;
+  param.repeat_penalty = 1.1F;
+  param.mirostat_tau = 5.0F;
+  param.mirostat_eta = 0.1F;
+  param.skip_special_token = true;
+#if FAKE_RKLLM_ABI != 130
+  param.img_start = "<image>";
+  param.img_end = "</image>";
+  param.img_content = "<unk>";
+#endif
+#if FAKE_RKLLM_ABI >= 121
+  param.extend_param.n_batch = 1;
+#endif
+  return param;
+}
+
+int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback) {
+  std::cerr << "I rkllm: " << kVersionLine << '\n';
+  auto model = new Model;
+  model->script = read_script();
+  log(std::string("init model=") + text_of(param->model_path) + " context=" +
+      std::to_string(param->max_context_len) + " max=" + std::to_string(param->max_new_tokens) +
+      " domain=" + std::to_string(param->extend_param.base_domain_id) +
+      " temperature=" + std::to_string(param->temperature));
+  for (const Step& step : model->script) {
+    if (step.word != "init") continue;
+    if (step.rest == "null") {
+      *handle = nullptr;
+      delete model;
+      return 0;
+    }
+    const std::size_t space = step.rest.find(' ');
+    const Step inner{step.rest.substr(0, space),
+                     space == std::string::npos ? "" : step.rest.substr(space + 1)};
+    if (misbehave(inner)) continue;
+    delete model;
+    return std::stoi(step.rest);
+  }
+#if FAKE_RKLLM_ABI == 130
+  model->callback = callback->result_callback;
+  model->userdata = callback->result_userdata;
+#else
+  model->callback = callback;
+#endif
+  model->max_new_tokens = param->max_new_tokens;
+#if FAKE_RKLLM_ABI >= 121
+  model->batch = param->extend_param.n_batch;
+#endif
+  model->cached.assign(static_cast<std::size_t>(model->batch), 0);
+  *handle = model;
+  return 0;
+}
+
+int rkllm_destroy(LLMHandle handle) {
+  log("destroy");
+  if (handle == nullptr) return -1;
+  delete &model_of(handle);
+  return 0;
+}
+
+int rkllm_run(LLMHandle handle, RKLLMInput* input, RKLLMInferParam* params, void* userdata) {
+  Model& model = model_of(handle);
+  return run(model, *input, *params, userdata == nullptr ? model.userdata : userdata);
+}
+
+int rkllm_run_async(LLMHandle /*handle*/, RKLLMInput* /*input*/, RKLLMInferParam* /*params*/,
+                    void* /*userdata*/) {
+  // Releases before 1.2.2 never call back.
+  return -1;
+}
+
+int rkllm_abort(LLMHandle handle) {
+  log("abort");
+  Model& model = model_of(handle);
+  for (const Step& step : model.script) {
+    if (step.word == "abort" && step.rest == "hang") misbehave({"hang", ""});
+  }
+  if (!model.is_running) return -1;
+  model.is_aborted = true;
+  return 0;
+}
+
+int rkllm_is_running(LLMHandle handle) {
+  // The comment in the header has changed between releases.
+  const bool is_running = model_of(handle).is_running;
+  return FAKE_RKLLM_ABI == 130 ? (is_running ? 1 : 0) : (is_running ? 0 : 1);
+}
+
+int rkllm_load_lora(LLMHandle handle, RKLLMLoraAdapter* adapter) {
+  log(std::string("load_lora ") + text_of(adapter->lora_adapter_path) + " " +
+      text_of(adapter->lora_adapter_name) + " " + std::to_string(adapter->scale));
+  return scripted(model_of(handle), "lora");
+}
+
+int rkllm_load_prompt_cache(LLMHandle handle, const char* path) {
+  log(std::string("load_prompt_cache ") + text_of(path));
+  return scripted(model_of(handle), "load-cache");
+}
+
+int rkllm_release_prompt_cache(LLMHandle handle) {
+  log("release_prompt_cache");
+  return scripted(model_of(handle), "release-cache");
+}
+
+#if FAKE_RKLLM_ABI == 120
+int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt) {
+  log("clear_kv_cache " + std::to_string(keep_system_prompt));
+  for (int& each : model_of(handle).cached) each = 0;
+  return 0;
+}
+#elif FAKE_RKLLM_ABI >= 121
+int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt, int* start_pos, int* end_pos) {
+  Model& model = model_of(handle);
+  std::string line = "clear_kv_cache " + std::to_string(keep_system_prompt);
+  if (start_pos != nullptr) {
+    line += " " + std::to_string(start_pos[0]) + ".." + std::to_string(end_pos[0]);
+  }
+  log(line);
+  for (int& each : model.cached) each = 0;
+  return 0;
+}
+#endif
+
+#if FAKE_RKLLM_ABI >= 120
+int rkllm_set_chat_template(LLMHandle handle, const char* system, const char* prefix,
+                            const char* postfix) {
+  log(std::string("set_chat_template ") + text_of(system) + "|" + text_of(prefix) + "|" +
+      text_of(postfix));
+  return scripted(model_of(handle), "template");
+}
+#endif
+
+#if FAKE_RKLLM_ABI >= 121
+int rkllm_get_kv_cache_size(LLMHandle handle, int* sizes) {
+  const Model& model = model_of(handle);
+  std::memcpy(sizes, model.cached.data(), model.cached.size() * sizeof(int));
+  return 0;
+}
+
+int rkllm_set_function_tools(LLMHandle handle, const char* system, const char* tools,
+                             const char* tool_response) {
+  log(std::string("set_function_tools ") + text_of(system) + "|" + text_of(tools) + "|" +
+      text_of(tool_response));
+  return scripted(model_of(handle), "tools");
+}
+
+int rkllm_set_cross_attn_params(LLMHandle handle, RKLLMCrossAttnParam* params) {
+  log("set_cross_attn_params " + std::to_string(params->num_tokens));
+  return scripted(model_of(handle), "cross-attention");
+}
+#endif
