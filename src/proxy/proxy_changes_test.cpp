@@ -335,6 +335,28 @@ TEST(ProxyTest, ASessionOfWhichOnlyChangesAreWantedIsLookedAfter) {
   server.on_message = {};
 }
 
+TEST(ProxyTest, ASubscriptionOutlivesItsConnection) {
+  FakeServer server("behind", false);
+  std::size_t asked = 0;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    asked += text_at(message, "method") == "resources/subscribe" ? 1 : 0;
+    if (message.contains("id")) server.answer(link, message, json::object());
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("resources/subscribe", {{"uri", "x:y"}});
+  proxy.run();
+  EXPECT_EQ(asked, 1U);
+  client.heard.clear();
+  server.links.front()->die();
+  for (int i = 0; i < 84; ++i) proxy.advance(500ms);
+  EXPECT_EQ(asked, 2U);
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), SizeIs(1))
+      << "it may have changed meanwhile";
+  server.on_message = {};
+}
+
 /// A legacy server that counts the looks after its sessions, and may forget each of these then.
 struct LookedAfterServer : FakeServer {
   LookedAfterServer() : FakeServer("behind", false) {

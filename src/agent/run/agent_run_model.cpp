@@ -81,7 +81,7 @@ void AgentRun::ask() {
   is_new_ = false;
   deliver_outputs();
   if (used_up_.empty()) used_up_ = exhausted_budget(is_reaction);
-  if (!used_up_.empty()) {
+  if (!used_up_.empty() && phase_ != Phase::closing) {
     phase_ = Phase::closing;
     write(AgentEventType::run_budget, {}, {{"budget", used_up_}});
     end_reason_ = "budget: " + used_up_;
@@ -220,7 +220,7 @@ void AgentRun::on_complete(const Completion& completion) {
   }
   const std::string& shown = answer->writer.output_text();
   if (!shown.empty()) last_text_ = shown;
-  const bool may_be_for_images = answer->shows_images && !answer->is_last && shown.empty() &&
+  const bool may_be_for_images = answer->shows_images && !answer->is_remark && shown.empty() &&
                                  completion.error && is_refusal(*completion.error);
   if (may_be_for_images) return ask_without_images(*answer, *completion.error);
   if (completion.reason == Completion::Reason::error && answer->is_remark) {
@@ -252,10 +252,19 @@ void AgentRun::ask_without_images(const Answer& answer, const Error& why) {
               {{"why", std::string_view(why.message)}});
   options_.max_images = 0;
   history_.set_options(history_options());
-  --(answer.is_reaction ? reactions_ : turns_);
-  end_reaction();
-  has_news_ = true;
-  later();
+  write_reaction(AgentEventType::reaction_done);
+  if (answer.is_reaction) {
+    --reactions_;  // and another one follows
+  } else {
+    --turns_;
+    reacting_.clear();
+    has_news_ = true;
+  }
+  if (!answer.is_last) return later();
+  loop_->post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->phase_ == Phase::closing && self->answer_ == nullptr) self->ask();
+  });
 }
 
 void AgentRun::replace_reaction_model(const std::string& shown) {

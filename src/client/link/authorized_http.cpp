@@ -1,13 +1,21 @@
 #include "client/link/authorized_http.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "client/link/unknown_session.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/status_codes.hpp"
 
 namespace sluice {
+namespace {
+
+/// So many bytes of a refusal are looked at.
+constexpr std::size_t kMostDoubted = std::size_t{16} << 10U;
+
+}  // namespace
 
 void add_authorization(HttpHeaderList& headers, HttpHeaderList more) {
   for (auto& field : more) {
@@ -29,6 +37,8 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
 
   void authorize() {
     is_refused_ = false;
+    doubted_.reset();
+    body_.clear();
     is_starting_ = true;
     authorizer_->authorize(request_.method, request_.url,
                            [weak = weak_from_this()](Result<RequestAuthorization> made) {
@@ -49,39 +59,66 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   }
   void on_head(const HttpReplyHead& head) {
     authorizer_->on_reply(head);
-    if (is_about_authorization(head)) {
+    if (head.status == kUnauthorized && is_of_session()) {
+      doubted_ = head;
+    } else {
+      judge(head);
+    }
+  }
+  void on_sent() {
+    const bool is_passed_on = !is_refused_ && !is_over_ && !doubted_;
+    if (is_passed_on && callbacks_.on_sent) callbacks_.on_sent();
+  }
+  void on_body(std::string_view bytes) {
+    if (doubted_) {
+      body_.append(bytes.substr(0, kMostDoubted - body_.size()));
+    } else if (!is_refused_ && !is_over_ && callbacks_.on_body) {
+      callbacks_.on_body(bytes);
+    }
+  }
+  void on_complete() {
+    const auto keep = shared_from_this();
+    if (doubted_) resolve_doubt();
+    if (is_refused_ || std::exchange(is_over_, true)) return;
+    if (callbacks_.on_complete) callbacks_.on_complete();
+  }
+  void on_failure(const Error& why) {
+    const auto keep = shared_from_this();
+    if (doubted_) resolve_doubt();
+    if (!is_refused_) fail(why);
+  }
+
+ private:
+  [[nodiscard]] bool is_of_session() const {
+    return std::ranges::any_of(request_.headers,
+                               [](const auto& field) { return field.first == "Mcp-Session-Id"; });
+  }
+  /// Some servers say 401 of a session that they do not know, whatever the token is.
+  void resolve_doubt() {
+    const HttpReplyHead head = *std::exchange(doubted_, std::nullopt);
+    const std::string body = std::exchange(body_, {});
+    if (is_of_unknown_session(head.status, body, false)) {
+      pass_on(head);
+    } else {
+      judge(head);
+    }
+    if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(body);
+  }
+  /// Lets the authorizer deal with the reply if it is a refusal.
+  void judge(const HttpReplyHead& head) {
+    if (head.status == kUnauthorized || head.status == kForbidden) {
       is_refused_ = authorizer_->on_refused(
           head, credential_, [weak = weak_from_this(), status = head.status](Result<void> verdict) {
             if (const auto self = weak.lock()) self->on_verdict(status, std::move(verdict));
           });
       if (is_refused_ || is_over_) return;
     }
+    pass_on(head);
+  }
+  void pass_on(const HttpReplyHead& head) {
     // It is not sent again.
     request_.body = std::string();
     if (callbacks_.on_head) callbacks_.on_head(head);
-  }
-  void on_sent() {
-    if (!is_refused_ && !is_over_ && callbacks_.on_sent) callbacks_.on_sent();
-  }
-  void on_body(std::string_view bytes) {
-    if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(bytes);
-  }
-  void on_complete() {
-    if (is_refused_ || std::exchange(is_over_, true)) return;
-    if (callbacks_.on_complete) callbacks_.on_complete();
-  }
-  void on_failure(const Error& why) {
-    if (!is_refused_) fail(why);
-  }
-
- private:
-  /// A server that has begun a session without authorization, and asks for none with its 401, means
-  /// something else by that: older ones on the Rust SDK, that they do not know the session.
-  [[nodiscard]] bool is_about_authorization(const HttpReplyHead& head) const {
-    const auto is_session = [](const auto& field) { return field.first == "Mcp-Session-Id"; };
-    const bool asks = credential_ != 0 || !head.header("WWW-Authenticate").empty() ||
-                      std::ranges::none_of(request_.headers, is_session);
-    return head.status == kForbidden || (head.status == kUnauthorized && asks);
   }
   void on_authorized(Result<RequestAuthorization> made) {
     if (is_over_) return;
@@ -129,6 +166,9 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   HttpReplyCallbacks callbacks_;
   HttpClient::Call call_;
   std::uint64_t credential_ = 0;
+  /// A 401 to a request of a session, until its body has come, and as much of that as matters.
+  std::optional<HttpReplyHead> doubted_;
+  std::string body_;
   int attempts_ = 0;
   bool is_starting_ = false;  // a failure must be told later
   bool is_refused_ = false;   // the authorizer deals with the reply

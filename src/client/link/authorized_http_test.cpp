@@ -125,12 +125,12 @@ TEST_F(AuthorizedHttpTest, SendsTheToken) {
   EXPECT_THAT(authorizer->statuses, ElementsAre(200));
 }
 
-TEST_F(AuthorizedHttpTest, NotEach401IsAboutAuthorization) {
+TEST_F(AuthorizedHttpTest, A401MayBeAboutTheSession) {
   answer = [](const HttpRequest&, HttpExchangePtr exchange) {
-    exchange->reply(401, {}, "Unauthorized: Session not found");
+    const HeaderField challenge{"WWW-Authenticate", "Bearer"};
+    exchange->reply(401, {}, "Unauthorized: Session not found", std::span(&challenge, 1));
   };
   headers = {{"Mcp-Session-Id", "s-1"}};
-  authorizer->newest = 0;
   send();
   EXPECT_EQ(status, 401);
   EXPECT_EQ(body, "Unauthorized: Session not found");
@@ -138,12 +138,29 @@ TEST_F(AuthorizedHttpTest, NotEach401IsAboutAuthorization) {
 }
 
 TEST_F(AuthorizedHttpTest, A401MayAskForAuthorizationInTheMiddleOfASession) {
-  refuse(1);
+  answer = [this](const HttpRequest&, HttpExchangePtr exchange) {
+    tokens.size() == 1 ? exchange->reply(401, {}, "Unauthorized") : exchange->reply(200, {}, "ok");
+  };
   headers = {{"Mcp-Session-Id", "s-1"}};
   authorizer->newest = 0;
   send();
   EXPECT_THAT(authorizer->refused, ElementsAre(0));
   EXPECT_THAT(tokens, ElementsAre("", "Bearer t1"));
+  EXPECT_EQ(body, "ok");
+}
+
+TEST_F(AuthorizedHttpTest, ARefusalOfASessionMayBreakOff) {
+  answer = [](const HttpRequest&, HttpExchangePtr exchange) {
+    exchange->start(401, {});
+    exchange->write(std::string_view("Unauthor"));
+    exchange->flush();
+    exchange->abort();
+  };
+  headers = {{"Mcp-Session-Id", "s-1"}};
+  authorizer->after_refusal = Error{401, "log in", {}};
+  send();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->message, "log in");
 }
 
 TEST_F(AuthorizedHttpTest, SendsTheRequestAgainAfterARefusal) {

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMaxSessionId = 1024;
 /// How long the stream of an answered request may take to end.
 constexpr Duration kEpilogue = std::chrono::seconds(2);
-/// So often a stream that belongs to no request is asked for again if the server fails.
+/// So often a stream that belongs to no request is asked for again if the server may have none.
 constexpr std::size_t kMaxRefusals = 8;
 /// The shortest wait before a stream is resumed, whatever the server asks for.
 constexpr Duration kShortestWait = std::chrono::milliseconds(100);
@@ -43,6 +43,12 @@ constexpr std::size_t kMaxRefusal = std::size_t{64} << 10U;
 bool is_about_http(int status) {
   return status == kUnauthorized || status == kForbidden || status == kNotFound ||
          status == kMethodNotAllowed || status == kTooManyRequests;
+}
+
+/// Whether a message names no request.
+bool is_unaddressed(const json::object& message) {
+  const json::value* const id = message.if_contains("id");
+  return id == nullptr || id->is_null();
 }
 
 /// What an HTTP status without a message of MCP means.
@@ -96,7 +102,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       link_->initializing_ = number_;
       timer_ = link_->loop_->schedule_at(
           link_->loop_->clock().now() + link_->options_.ready_patience, [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->on_initialized(true);
+            if (const auto self = weak.lock()) self->on_initialized();
           });
     }
     send({.method = "POST",
@@ -152,13 +158,14 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     }
     if (is_standalone_) link_->is_listening_ = is_events_;
     was_open_ |= is_events_;
+    if (is_events_) refusals_ = 0;
     const bool is_resumed = !last_event_.empty();
     if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
     if (begins_session_ && status_ == 200) {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
-    on_initialized(status_ != kNotFound || session_.empty());
+    if (link_ != nullptr) on_initialized();
   }
   void on_sent() {
     if (link_ == nullptr) return;
@@ -172,12 +179,12 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     link_->send_next(leave_lane());
   }
 
-  /// If the message was that the client is ready, it need not be waited for any more. Whatever a
-  /// server thinks of it, the session goes on if the server `knows` it.
-  void on_initialized(bool knows) {
+  /// If the message was that the client is ready, it need not be waited for any more, whatever the
+  /// server thinks of it.
+  void on_initialized() {
     if (link_->initializing_ != number_) return;
     link_->loop_->cancel(std::exchange(timer_, 0));
-    link_->initialized(knows);
+    link_->initialized(true);
   }
   void on_body(std::string_view bytes) {
     if (link_ == nullptr || has_nothing_to_say()) return;
@@ -201,17 +208,17 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_misdirected_) why.append("; it answers another request");
       return stream_ended({kLostConnection, std::move(why), {}});
     }
-    if (is_standalone_ && may_open_later()) return stream_ended(not_resumed());
+    if (is_standalone_) return stream_refused();
+    if (is_aside() && status_ / 100 == 2 && !body_.contains("\"jsonrpc\"")) return end();
     if (status_ / 100 == 2) {
+      if (const auto error = unaddressed_error()) return fail(*error);
       if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
-      return is_wanted ? fail({kLostConnection, why_unanswered(), {}}) : end();
+      // Something answers a probe that does not know it, and the connection stands.
+      const int code = is_probe_ ? status_ : kLostConnection;
+      return is_wanted ? fail({code, why_unanswered(), {}}) : end();
     }
     if (is_get_ && is_passing_trouble(status_)) return stream_ended(not_resumed());
-    if (is_standalone_) {
-      log_debug("the server offers no stream of its own", {{"status", status_}});
-      return end();
-    }
     if (is_get_) return fail(not_resumed());
     // An error with the id of the request is the answer to it, from a session that exists.
     const bool is_answered = !id_.empty() && response_id_of(body_) == id_;
@@ -221,8 +228,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     if (members != nullptr && members->contains("jsonrpc")) {
-      const json::value* const id = members->if_contains("id");
-      const bool has_no_id = id == nullptr || id->is_null();
+      const bool has_no_id = is_unaddressed(*members);
       // Whoever refuses the client by HTTP may put the request's id into its error all the same.
       const bool is_refusal = status_ == kUnauthorized || status_ == kForbidden;
       if (const auto error = error_of(*members); error && (has_no_id || is_refusal)) {
@@ -237,8 +243,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void on_failure(const Error& why) {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
-    // No connection was lost: there is no authorization, and the error says what to do.
-    if (why.code == kUnauthorized || why.code == kForbidden) return fail(why);
+    // No connection was lost: there is no authorization, and the error says what to do. Nobody
+    // reads that of a stream that was open, and there may be one later.
+    const bool is_refusal = why.code == kUnauthorized || why.code == kForbidden;
+    if (is_refusal && !(is_standalone_ && was_open_)) return fail(why);
     stream_ended({kLostConnection, why.message, {}});
   }
 
@@ -248,11 +256,33 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
                                    : link_->owner_->on_old_session_over(id_);
     end();
   }
-  /// Whether the server may offer the stream that it has refused. Some always refuse it, in ways of
+  /// The server offers no stream of its own, at least not now. Some never do, and say so in ways of
   /// their own.
-  [[nodiscard]] bool may_open_later() {
-    if (was_open_) return status_ != kNotFound && status_ != kMethodNotAllowed;
-    return status_ >= kInternalServerError && ++refusals_ <= kMaxRefusals;
+  void stream_refused() {
+    const bool is_unknown = !session_.empty() && is_of_unknown_session(status_, body_, false);
+    const bool is_trouble = status_ >= kInternalServerError || status_ == kRequestTimedOut ||
+                            status_ == kConflict || status_ == kTooEarly;
+    bool may_open = is_passing_trouble(status_);
+    if (!may_open && was_open_ && !is_unknown) {
+      may_open = status_ != kMethodNotAllowed;
+    } else if (!may_open && (was_open_ || is_trouble)) {
+      may_open = ++refusals_ <= kMaxRefusals;
+      // Nothing else may tell an idle client that its session is gone.
+      if (is_unknown && refusals_ == 1) link_->owner_->on_session_doubted();
+      if (link_ == nullptr) return;
+    }
+    if (may_open) return stream_ended(not_resumed());
+    log_debug("the server offers no stream of its own", {{"status", status_}});
+    end();
+  }
+  /// An error of MCP that names no request, in the reply to one.
+  [[nodiscard]] std::optional<Error> unaddressed_error() const {
+    if (id_.empty() || !body_.contains("\"error\"")) return std::nullopt;
+    const Result<json::value> body = parse_json(body_);
+    const json::object* const members = body ? body->if_object() : nullptr;
+    const bool is_one =
+        members != nullptr && members->contains("jsonrpc") && is_unaddressed(*members);
+    return is_one ? error_of(*members) : std::nullopt;
   }
   /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
   [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
@@ -365,7 +395,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_paused_ = false;
   bool is_standalone_ = false;
   bool was_open_ = false;     // the stream of events
-  std::size_t refusals_ = 0;  // of the stream, before it was open
+  std::size_t refusals_ = 0;  // of the stream, in a row
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_taken_ = false;  // by the server, or its session is over

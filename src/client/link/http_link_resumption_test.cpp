@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <span>
 #include <string_view>
 
 #include "client/link/http_link.hpp"
@@ -11,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using test::HttpLinkTest;
@@ -106,19 +109,56 @@ TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
 }
 
 TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsOpenedAlthoughTheServerFailsAtFirst) {
-  open({.revision = "2025-11-25"});
-  next().reply->reply(200, kJson,
-                      answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"));
-  next().reply->reply(503, {}, {});  // that the client is ready
-  for (const int status : {500, 520, 503}) {
-    Asked get = next();
-    EXPECT_EQ(get.method, "GET");
-    get.reply->reply(status, {}, {});
+  // What a server or a gateway may say to that the client is ready.
+  for (const int ready : {503, 404, 400}) {
+    connected.reset();
+    open({.revision = "2025-11-25"});
+    const HeaderField id{"Mcp-Session-Id", "s-1"};
+    next().reply->reply(200, kJson,
+                        answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                        std::span(&id, 1));
+    next().reply->reply(ready, {}, {});
+    for (const int status : {500, 520, 503, 408, 409, 425}) {
+      Asked get = next();
+      EXPECT_EQ(get.method, "GET");
+      get.reply->reply(status, {}, {});
+    }
+    const Asked get = next();
+    get.reply->start(200, kEvents);
+    get.reply->flush();
+    EXPECT_TRUE(until([this] { return link->is_listening(); }));
+    session = nullptr;
+    asked.clear();
+    server.reset();
   }
-  const Asked get = next();
+}
+
+TEST_F(HttpLinkTest, AnIdleSessionAsksWhetherItIsOverIfItsStreamIsRefused) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->flush();
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  standalone.reply->abort();
+  next().reply->reply(404, {}, {});
+  Asked ping = next();
+  EXPECT_THAT(ping.body, HasSubstr("ping"));
+  ping.reply->reply(200, kJson, answer(2, "{}"));
+  // The session lives: the stream is asked for again, and the server not.
+  Asked get = next();
+  EXPECT_EQ(get.method, "GET");
+  get.reply->reply(404, {}, {});
+  get = next();
+  EXPECT_EQ(get.method, "GET");
   get.reply->start(200, kEvents);
   get.reply->flush();
-  EXPECT_TRUE(until([this] { return link->is_listening(); }));
+  ASSERT_TRUE(until([this] { return link->is_listening(); }));
+  get.reply->abort();
+  next().reply->reply(400, kJson, R"({"error":"Invalid or missing session ID"})");
+  const auto is_ping = [](const Asked& each) { return each.body.contains("ping"); };
+  ASSERT_TRUE(until([&] { return std::ranges::any_of(asked, is_ping); }));
+  std::ranges::find_if(asked, is_ping)->reply->reply(404, {}, {});
+  const auto begins = [](const Asked& each) { return each.body.contains("initialize"); };
+  EXPECT_TRUE(until([&] { return std::ranges::any_of(asked, begins); })) << "there is another";
 }
 
 TEST_F(HttpLinkTest, AStreamThatAServerAlwaysRefusesIsNotAskedForForEver) {

@@ -88,7 +88,8 @@ TEST_F(HttpLinkTest, ServersSayInManyWaysThatTheSessionIsForgotten) {
         Said{404, error("Session not found or expired", "11")},
         Said{400, R"({"error":"Invalid or missing session ID"})"},
         Said{400, R"({"detail":"Invalid session"})"}, Said{400, "Unknown Mcp-Session-Id"},
-        Said{401, "Unauthorized: Session not found"}}) {
+        Said{401, "Unauthorized: Session not found"}, Said{410, "Gone"},
+        Said{404, error("Not Found: Session not found", "26")}}) {
     call();
     next().reply->reply(said_so.status, kJson, said_so.body);
     Asked initialize = next();
@@ -104,7 +105,7 @@ TEST_F(HttpLinkTest, ServersSayInManyWaysThatTheSessionIsForgotten) {
     last_id += 3;
     again.reply->reply(200, kJson, answer(last_id, "{}"));
   }
-  ASSERT_TRUE(hears(8));
+  ASSERT_TRUE(hears(10));
   EXPECT_THAT(said, Each(std::string("{}")));
 }
 
@@ -128,11 +129,12 @@ TEST_F(HttpLinkTest, ErrorsOfToolsAreNoForgottenSession) {
        Said{404,
             R"({"jsonrpc":"2.0","error":{"code":-32601,"message":"Session not found"},"id":6})"},
        Said{400, R"({"error":"Checkout session expired"})"}, Said{400, "Bad Request"},
-       Said{401, "Session not found"}}) {
+       Said{401, "Session not found"},
+       Said{401, "Unauthorized: session expired, please log in to the shop"}}) {
     call();
     next().reply->reply(said_so.status, kJson, said_so.body);
   }
-  ASSERT_TRUE(hears(8));
+  ASSERT_TRUE(hears(9));
   EXPECT_THAT(asked, IsEmpty());
 }
 

@@ -202,8 +202,48 @@ TEST_F(HttpLinkTest, FindsALegacyServerByItsRefusal) {
   EXPECT_TRUE(*connected);
 }
 
+TEST_F(HttpLinkTest, AServerThatDoesNotKnowTheProbeMaySayAnything) {
+  struct Said {
+    int status;
+    std::string_view type;
+    std::string_view body;
+  };
+  // The official Java SDK without sessions; servers that take everything.
+  for (const Said& each :
+       {Said{500, kJson, R"({"cause":null,"jsonRpcError":{"code":-32603,"message":"Missing"}})"},
+        Said{501, {}, {}}, Said{200, {}, {}}, Said{202, {}, {}}, Said{200, "text/html", "<html>"},
+        Said{200, kJson, R"({"error":{"code":-32600},"id":null})"},
+        Said{200, kJson,
+             R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"what?"},"id":null})"}}) {
+    connected.reset();
+    open();
+    next().reply->reply(each.status, each.type, each.body);
+    Asked initialize = next();
+    EXPECT_THAT(initialize.body, HasSubstr(R"("method":"initialize")")) << each.body;
+    initialize.reply->reply(200, kJson,
+                            answer(2, R"({"protocolVersion":"2025-11-25","capabilities":{}})"));
+    ASSERT_TRUE(until([this] { return connected.has_value(); }));
+    EXPECT_TRUE(*connected);
+    session = nullptr;
+    asked.clear();
+    server.reset();
+  }
+}
+
+TEST_F(HttpLinkTest, AnErrorThatNamesNoRequestIsTheAnswerToTheOneItRepliesTo) {
+  open_modern();
+  for (const int status : {200, 400}) {
+    call();
+    next().reply->reply(
+        status, kJson,
+        R"({"jsonrpc":"2.0","error":{"code":-32602,"message":"Missing n"},"id":null})");
+  }
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("-32602 Missing n", "-32602 Missing n"));
+}
+
 TEST_F(HttpLinkTest, WhatSaysNothingOfTheServerIsNoLegacyServer) {
-  for (const int status : {401, 403, 429, 500, 503}) {
+  for (const int status : {401, 403, 429, 502, 503, 504}) {
     connected.reset();
     open();
     const HeaderField challenge{"WWW-Authenticate", "Bearer resource_metadata=\"x\""};

@@ -40,8 +40,9 @@ constexpr std::array<std::string_view, 17> kUnknownSession = {"invalid or expire
 }  // namespace
 
 bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
-  if (status == kNotFound && !is_answer) return true;
-  if (status != kNotFound && status != kBadRequest && status != kUnauthorized) return false;
+  const bool is_gone = status == kNotFound || status == kGoneForGood;
+  if (is_gone && !is_answer) return true;
+  if (!is_gone && status != kBadRequest && status != kUnauthorized) return false;
   const Result<json::value> parsed = parse_json(body);
   const json::object* const message = parsed ? parsed->if_object() : nullptr;
   Error why{0, std::string(body), {}};
@@ -62,11 +63,14 @@ bool is_of_unknown_session(int status, std::string_view body, bool is_answer) {
   };
   const bool is_bad_request = drop("bad request: ");
   const bool is_unauthorized = drop("unauthorized: ");
+  drop("not found: ");
   const auto begins = [&reason](std::string_view with) { return reason.starts_with(with); };
   const bool is_of_sdk = std::ranges::any_of(kOfTypeScriptSdk, begins);
   const bool is_unknown = is_of_sdk || std::ranges::any_of(kUnknownSession, begins);
-  if (status == kUnauthorized) return is_unauthorized && is_unknown;
-  if (status == kNotFound) return is_unknown && why.code != kMethodNotFound;
+  // Other sessions than those of MCP are over in ways that only a login can mend.
+  const bool is_of_rust = is_unauthorized && reason.starts_with("session not found");
+  if (status == kUnauthorized) return is_of_rust || (is_unauthorized && is_of_sdk);
+  if (is_gone) return is_unknown && why.code != kMethodNotFound;
   // Errors of tools say such things, too.
   const bool is_marked = is_bad_request && why.code == kServerError;
   return is_of_sdk || (is_unknown && (!is_answer || is_marked));

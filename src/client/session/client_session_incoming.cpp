@@ -20,6 +20,9 @@
 namespace sluice {
 namespace {
 
+/// How long a server may take to say whether it knows the session.
+constexpr Duration kDoubtPatience = std::chrono::seconds(30);
+
 /// A copy that outlives its message. A plain copy would use the memory of the parser too.
 /// Moves the values of an object to memory of their own.
 void move_to_heap(json::object& object) {
@@ -340,7 +343,10 @@ void ClientSession::unanswered(const RequestId& id, const Error& why) {
   if (number == 0) return;
   const bool is_connecting =
       handshake_.is_running() && is_handshake(requests_.find(number)->method);
-  if (!is_connecting || !is_about_access(why.code)) return end(number, std::unexpected(why));
+  const bool is_about_probe = is_connecting && is_probe(requests_.find(number)->method);
+  if (!is_connecting || !is_about_access(why.code, is_about_probe)) {
+    return end(number, std::unexpected(why));
+  }
   // Nothing else that is sent to this server would be answered.
   remove(number);
   handshake_.fail(why);
@@ -348,6 +354,11 @@ void ClientSession::unanswered(const RequestId& id, const Error& why) {
 
 bool ClientSession::awaits(const RequestId& id) const {
   return requests_.number_of(id) != 0;
+}
+
+void ClientSession::on_session_doubted() {
+  // If the session is over, its answer says so, and begins another.
+  if (!handshake_.is_running() && has_session()) begin("ping", {}, {.timeout = kDoubtPatience}, {});
 }
 
 void ClientSession::on_listening() {

@@ -125,7 +125,11 @@ struct ProxyClient::Part final : UpstreamListener {
     }
   }
   void on_listening(const ChangeFeed::Unheard& missed) override { client->catch_up(*this, missed); }
-  void on_renewed() override { client->lists_changed(); }
+  void on_renewed() override {
+    ChangeFeed::Unheard all = session->feed().wanted();
+    all.lists = true;
+    client->catch_up(*this, all);
+  }
 
   ProxyClient* client;
   std::string prefix;
@@ -217,10 +221,6 @@ void ProxyClient::tell(const Change& change) {
     const auto listener = each.listener.lock();
     if (listener != nullptr && listener->wants(change)) listener->tell(change);
   }
-}
-
-void ProxyClient::lists_changed() {
-  for (const auto kind : kKindsOfLists) tell({.kind = kind});
 }
 
 void ProxyClient::catch_up(const Part& part, const ChangeFeed::Unheard& missed) {

@@ -51,8 +51,6 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   /// destroyed.
   std::shared_ptr<void> listen(const SubscriptionFilter& filter,
                                std::weak_ptr<ChangeListener> listener);
-  /// Tells the client that the lists of its servers may have changed.
-  void lists_changed();
 
   /// Refuses what the servers ask outside of calls.
   void refuse_questions();

@@ -11,11 +11,16 @@ void SessionCheck::on_answered(bool is_over) {
   const bool is_vain = is_over && was_renewed_;
   if (!is_vain) vain_pause_.reset();
   if (std::exchange(is_vain_, is_vain) == is_vain) return;
-  stop();
+  unschedule();
   schedule();
 }
 
-void SessionCheck::stop() {
+void SessionCheck::end() {
+  is_wanted_ = false;
+  unschedule();
+}
+
+void SessionCheck::unschedule() {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
 }
 

@@ -17,19 +17,21 @@ class SessionCheck final {
   /// `check` begins one. It is not called within a call to this.
   SessionCheck(Executor& loop, std::function<void()> check)
       : loop_(&loop), check_(std::move(check)) {}
-  ~SessionCheck() { stop(); }
+  ~SessionCheck() { end(); }
   SessionCheck(const SessionCheck&) = delete;
   SessionCheck& operator=(const SessionCheck&) = delete;
 
   /// Whether there is something to hear of in the session.
   void want(bool is_wanted);
+  /// Nobody wants to hear of anything any more. The loop may go before this object does.
+  void end();
   /// The server had forgotten the session; there is another.
   void on_renewed() { was_renewed_ = true; }
   /// The server has answered a check, or failed. `is_over`: it does not know the session.
   void on_answered(bool is_over);
 
  private:
-  void stop();
+  void unschedule();
   void schedule();
 
   Executor* loop_;

@@ -22,7 +22,8 @@ constexpr Duration kPatience = std::chrono::seconds(30);
 bool is_passing(int code) {
   // What HTTP says is no answer of the server.
   const bool is_of_http = code == kNotFound || code >= kInternalServerError;
-  return code == kLimitReached || code == kTimedOut || code == kTooManyRequests || is_of_http;
+  return code == kLimitReached || code == kTimedOut || code == kTooManyRequests ||
+         code == kRequestTimedOut || is_of_http;
 }
 
 }  // namespace

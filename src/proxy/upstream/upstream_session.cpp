@@ -71,7 +71,7 @@ UpstreamSession::~UpstreamSession() {
 
 void UpstreamSession::close(std::function<void()> done) {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
-  check_.want(false);
+  check_.end();
   feed_.attach(nullptr);
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
@@ -201,8 +201,11 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   has_asked_ = false;
   level_.begin_session(has_levels());
   feed_.attach(session_);
-  if (is_another) listener_->on_renewed();
-  if (server_.revision->era == Era::legacy) on_listening();
+  if (is_another) {
+    listener_->on_renewed();
+  } else if (server_.revision->era == Era::legacy) {
+    on_listening();
+  }
   opened({});
 }
 
@@ -237,15 +240,14 @@ void UpstreamSession::on_lost(const Error& why) {
 }
 
 void UpstreamSession::want(bool lists, Uris uris, bool listens) {
-  listens_ = listens;
   check_.want(listens || !uris.empty());
   feed_.want(lists, std::move(uris));
-  if (listens_ && !is_open()) when_open([](const Result<void>&) {});
+  if (listens && !is_open()) when_open([](const Result<void>&) {});
 }
 
 void UpstreamSession::check() {
   if (!is_open()) {
-    if (!listens_ || !opening_.empty() || upstream_->resting(loop_->clock().now())) return;
+    if (!opening_.empty() || upstream_->resting(loop_->clock().now())) return;
     opening_.emplace_back([](const Result<void>&) {});
     is_needed_ = false;
     connect();

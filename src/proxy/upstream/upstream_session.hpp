@@ -124,9 +124,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void set_level(LoggingLevel level);
   /// What was set last.
   [[nodiscard]] std::optional<LoggingLevel> level() const { return level_.wanted(); }
-  /// What changes the client wants to hear of. As long as these are changes of resources, or
-  /// `listens`, a legacy server is asked every now and then whether it has forgotten the session.
-  /// If the client listens, the session is opened for that, and again after it was lost.
+  /// What changes the client wants to hear of. If it `listens`, the session is opened for that. As
+  /// long as it does, or wants to hear of resources, a session that was lost is opened again after
+  /// a while, and a legacy server is asked every now and then whether it has forgotten it.
   void want(bool lists, Uris uris, bool listens);
   [[nodiscard]] ChangeFeed& feed() { return feed_; }
   /// Asks a question in the course of the call that it belongs to, or of the newest, or outside of
@@ -167,7 +167,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void end_session(std::function<void()> done = {});
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
-  /// Opens the session because its client listens, or asks a legacy server whether it knows it.
+  /// Opens the session because its client wants to hear of changes, or asks a legacy server whether
+  /// it knows it.
   void check();
   void on_listening();
   void opened(const Result<void>& outcome);
@@ -233,7 +234,6 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool is_shared_;
   ChangeFeed feed_;
   SessionCheck check_;
-  bool listens_ = false;
   bool is_needed_ = true;  // what is being opened, by a request
   TimePoint heard_{};      // the server, last
   Executor::TimerId timer_ = 0;

@@ -43,7 +43,9 @@ std::optional<Verdict> check_standalone_stream(Examination& examination) {
   if (!reply) return unopened("GET", reply.error());
   if (reply->status == 405) return Verdict::ok("HTTP 405: there is no such stream");
   if (reply->status / 100 != 2 || !reply->is_event_stream()) {
-    return Verdict::fail(seen(*reply) + " to GET, " + std::string(reply->header("Content-Type")),
+    const std::string_view type = reply->header("Content-Type");
+    const std::string what = type.empty() ? std::string() : ", " + std::string(type);
+    return Verdict::fail(seen(*reply) + " to GET" + what,
                          "Open an event stream, or answer 405 Method Not Allowed");
   }
   std::string found = "the head arrives after " + in_milliseconds(reply->head_after);

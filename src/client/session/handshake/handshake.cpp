@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/reply.hpp"
 #include "client/session/contract/server_link.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -52,9 +53,10 @@ bool is_handshake(std::string_view method) {
   return method == "initialize" || is_probe(method);
 }
 
-bool is_about_access(int status) {
+bool is_about_access(int status, bool is_of_probe) {
+  const bool is_trouble = is_of_probe ? is_passing_trouble(status) : status >= kInternalServerError;
   return status == kUnauthorized || status == kForbidden || status == kTooManyRequests ||
-         status >= kInternalServerError;
+         is_trouble;
 }
 
 void Handshake::start(Done done) {
@@ -152,7 +154,7 @@ void Handshake::on_late_answer(json::object about) {
 
 bool Handshake::takes_for_legacy(const Error& why) const {
   return asked_ != nullptr && options_->revision.empty() &&
-         (!is_about_access(why.code) || why.code == kLostConnection);
+         (!is_about_access(why.code, true) || why.code == kLostConnection);
 }
 
 void Handshake::fall_back() {

@@ -25,8 +25,9 @@ bool is_probe(std::string_view method);
 bool is_handshake(std::string_view method);
 
 /// Whether an HTTP status says nothing about what the server speaks: credentials, too many
-/// requests, the server's own trouble.
-bool is_about_access(int status);
+/// requests, the server's own trouble. Servers on the official Java SDK have such trouble with a
+/// probe that they do not know, so of one only what a proxy says about its server is that.
+bool is_about_access(int status, bool is_of_probe);
 
 /// What a session's server has said about itself.
 struct ServerDescription {
