@@ -178,9 +178,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Tells of the calls whose output the answer has been shown.
   void write_reaction(AgentEventType type);
   void end_reaction();
-  /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
   /// Its server may take no images, or not these.
   void ask_without_images(const Answer& answer, const Error& why);
+  /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
   void replace_reaction_model(const std::string& shown);
   /// The agent's own model reacts if there is no other, or that has failed.
   void choose_reaction_model();

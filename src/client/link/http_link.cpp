@@ -212,7 +212,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_aside() && status_ / 100 == 2 && !body_.contains("\"jsonrpc\"")) return end();
     if (status_ / 100 == 2) {
       if (const auto error = unaddressed_error()) return fail(*error);
-      if (!body_.empty()) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
+      // A page is no message, and why_unanswered() says that it is one.
+      const bool is_page =
+          !other_type_.empty() && !body_.starts_with('{') && !body_.starts_with('[');
+      if (!body_.empty() && !is_page) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
       const bool is_wanted = link_ != nullptr && !id_.empty() && link_->owner_->awaits(id_);
       // Something answers a probe that does not know it, and the connection stands.
       const int code = is_probe_ ? status_ : kLostConnection;

@@ -1,11 +1,16 @@
 #include "sluice/local_model.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -29,9 +34,17 @@ class LocalEngines {
   static LocalEngines& instance() {
     // Handles may outlive all static objects, and this with them.
     static LocalEngines& engines = *new LocalEngines;
-    static const AtExit at_exit(engines);
     return engines;
   }
+
+  /// To be called whenever llama.cpp may have made static objects, of which it makes some while it
+  /// loads a model: those go after the engines then. Most are made for the first model.
+  void close_before_those() {
+    constexpr int kMostTimes = 10'000;
+    if (times_.fetch_add(1) < kMostTimes) std::atexit([] { instance().close(); });
+  }
+  /// Whether the process ends.
+  [[nodiscard]] bool is_leaving() const { return is_leaving_; }
 
   std::shared_ptr<Engine> add(std::unique_ptr<LlamaEngine> engine) {
     const std::lock_guard lock(mutex_);
@@ -46,24 +59,7 @@ class LocalEngines {
   struct Known {
     LlamaEngine* engine;
     std::weak_ptr<Engine> handle = {};
-  };
-
-  class AtExit {
-   public:
-    explicit AtExit(LocalEngines& engines) : engines_(engines) {
-      // Makes llama.cpp's own objects, which then go after this one.
-      llama_devices();
-    }
-    ~AtExit() {
-      // A process that was forked off has none of the engines' threads.
-      if (::getpid() == process_) engines_.close();
-    }
-    AtExit(const AtExit&) = delete;
-    AtExit& operator=(const AtExit&) = delete;
-
-   private:
-    LocalEngines& engines_;
-    const pid_t process_ = ::getpid();
+    bool is_kept = false;
   };
 
   void forget(std::list<Known>::iterator place) {
@@ -73,20 +69,27 @@ class LocalEngines {
   }
 
   void close() {
+    // A process that was forked off has none of the engines' threads.
+    if (::getpid() != process_) return;
+    is_leaving_ = true;
     std::unique_lock lock(mutex_);
     std::vector<LlamaEngine*> left;
-    for (const Known& each : known_) {
-      auto held = each.handle.lock();
+    for (Known& each : known_) {
+      auto held = each.is_kept ? nullptr : each.handle.lock();
       if (held == nullptr) continue;
+      each.is_kept = true;
       kept_.push_back(std::move(held));
       left.push_back(each.engine);
     }
     lock.unlock();
     for (LlamaEngine* const engine : left) engine->leave();
     lock.lock();
-    changed_.wait(lock, [this] { return known_.size() == kept_.size(); });
+    changed_.wait(lock, [this] { return std::ranges::all_of(known_, &Known::is_kept); });
   }
 
+  const pid_t process_ = ::getpid();
+  std::atomic<int> times_ = 0;
+  std::atomic<bool> is_leaving_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Known> known_;
@@ -176,12 +179,20 @@ std::unique_ptr<LlamaEngine> start(const LocalModelOptions& options,
 Model local_model(const LocalModelOptions& options) {
   check(options);
   LocalEngines& engines = LocalEngines::instance();
+  llama_devices();  // makes the first of those objects
+  engines.close_before_those();
   const auto loading = std::make_shared<Loading>();
   std::shared_ptr<Engine> engine =
-      engines.add(start(options, [loading](const ModelState& state) { loading->tell(state); }));
+      engines.add(start(options, [&engines, loading](const ModelState& state) {
+        engines.close_before_those();
+        loading->tell(state);
+      }));
   for (;;) {
     const ModelState state = loading->next();
-    if (state.phase == ModelState::Phase::failed) throw Error{code_of(state.fault), state.message};
+    const bool has_failed = state.phase == ModelState::Phase::failed;
+    // Nothing of this process goes on.
+    while (has_failed && engines.is_leaving()) std::this_thread::sleep_for(std::chrono::hours(1));
+    if (has_failed) throw Error{code_of(state.fault), state.message};
     if (options.on_progress) options.on_progress(state.progress);
     if (state.phase == ModelState::Phase::ready) break;
   }

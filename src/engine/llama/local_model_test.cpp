@@ -163,11 +163,31 @@ TEST(LocalModelTest, AnExceptionOfTheProgressEndsLoading) {
   EXPECT_THROW(local_model(options), std::domain_error);
 }
 
+/// Objects that were made before a model take a while to go.
+void end_slowly() {
+  std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); });
+}
+
+TEST(LocalModelDeathTest, AProcessMayEndWhileItAnswers) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_while_answering = [] {
+    end_slowly();
+    const Model model = local_model(small_local_model());
+    ManualExecutor home;
+    const auto sink = std::make_shared<AnswerSink>();
+    const auto answer = model.engine()->start(greedy("Count to nine"), sink, home);
+    sink->wait_for_deltas(1);
+    // Another one is on its way.
+    std::thread([] { local_model(small_local_model()); }).detach();
+    std::exit(0);
+  };
+  EXPECT_EXIT(end_while_answering(), testing::ExitedWithCode(0), "");
+}
+
 TEST(LocalModelDeathTest, AProcessMayEndWhileItLoads) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end_while_loading = [] {
-    // Objects that were made before take a while to go.
-    std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); });
+    end_slowly();
     LocalModelOptions options = small_local_model();
     options.on_progress = [](float) { std::exit(0); };
     local_model(options);

@@ -32,6 +32,13 @@ bool begins_in(const std::vector<std::string>& sorted, std::string_view text) {
   return !left.empty();
 }
 
+/// Whether a name with this character is none of a programming language. A schema has the others in
+/// several places, which must stay the same.
+bool is_of_format(char c) {
+  constexpr std::string_view kOfNames = "_-.$@";
+  return !is_of_word(c) && !kOfNames.contains(c);
+}
+
 void sort_once(std::vector<std::string>& texts) {
   std::ranges::sort(texts);
   const auto repeated = std::ranges::unique(texts);
@@ -115,7 +122,7 @@ bool ControlTexts::break_up_value(json::value& value, std::string_view mark) con
     for (auto& member : value.get_object()) {
       std::string name(member.key());
       is_broken |= break_up(name, mark);
-      if (!name.empty() && begins_in(rests_, name)) {
+      if (std::ranges::any_of(name, is_of_format) && begins_in(rests_, name)) {
         name.insert(0, mark);
         is_broken = true;
       }

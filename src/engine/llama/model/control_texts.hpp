@@ -27,7 +27,7 @@ class ControlTexts {
   bool break_up(std::string& text, std::string_view mark) const;
   /// The same for the names and strings in `text`, which is JSON. Some templates write the first
   /// character of one in front of a name, so `mark` is also put in front of a name that begins with
-  /// the rest of one, unless it begins with a letter or a digit.
+  /// the rest of one, if it has characters that names of parameters do not have.
   bool break_up_json(std::string& text, std::string_view mark) const;
 
  private:

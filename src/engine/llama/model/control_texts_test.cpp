@@ -69,8 +69,12 @@ TEST(ControlTexts, InJsonNamesAndStringsAreBrokenUp) {
 TEST(ControlTexts, ANameMayBeTheRestOfOne) {
   EXPECT_EQ(json_broken_up(R"({"|end|>":"|end|>","|en":1,"｜User":"<"})"),
             R"({"#|end|>":"|end|>","#|en":1,"#｜User":"<#"})");
-  EXPECT_EQ(json_broken_up(R"({"user":1,"s>":1,"$ref":1,"|x":1,"":1})"),
-            R"({"user":1,"s>":1,"$ref":1,"|x":1,"":1})");
+  const ControlTexts llama({"<|eot_id|>", "<|end_of_text|>"});
+  for (std::string text : {R"({"user":1,"s>":1,"$ref":1,"|x":1,"":1})",
+                           R"({"properties":{"_id":{},"_text":{}},"required":["_id"]})"}) {
+    EXPECT_EQ(json_broken_up(text), text);
+    EXPECT_FALSE(llama.break_up_json(text, "#"));
+  }
 }
 
 }  // namespace
