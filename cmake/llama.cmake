@@ -8,6 +8,9 @@ set(sluice_patched "${CMAKE_BINARY_DIR}/patched") # what scripts/llama-cpp made 
 add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=llama.cpp"
                     "-ffile-prefix-map=${sluice_patched}=llama.cpp")
 
+# A model may answer until the process has ended, so what it uses stays until then.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-c++-static-destructors>)
+
 # Removes the sources that match `regex` from `target`. If Sluice ever needs one of them, linking
 # fails.
 function(sluice_leave_out target regex)

@@ -1,10 +1,10 @@
 #include "sluice/local_model.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -27,8 +27,9 @@ constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxLayers = 10'000;
 constexpr std::uint32_t kMaxWaiting = 256;
 
-/// The engines of local models. When the process ends, what llama.cpp has in static objects goes.
-/// So no engine may load, run or be on its way to its end any more then.
+/// The engines of local models. When the process ends, its static objects go, so no engine may
+/// load, run or be on its way to its end any more then. Those of llama.cpp stay
+/// (cmake/llama.cmake), as it makes some at any time.
 class LocalEngines {
  public:
   static LocalEngines& instance() {
@@ -37,17 +38,16 @@ class LocalEngines {
     return engines;
   }
 
-  /// To be called whenever llama.cpp may have made static objects, of which it makes some while it
-  /// loads a model: those go after the engines then. Most are made for the first model.
-  void close_before_those() {
-    constexpr int kMostTimes = 10'000;
-    if (times_.fetch_add(1) < kMostTimes) std::atexit([] { instance().close(); });
+  /// Does not return if the process ends: nothing of it goes on.
+  void stay_if_it_ends() const {
+    while (is_leaving_) std::this_thread::sleep_for(std::chrono::hours(1));
   }
-  /// Whether the process ends.
-  [[nodiscard]] bool is_leaving() const { return is_leaving_; }
 
-  std::shared_ptr<Engine> add(std::unique_ptr<LlamaEngine> engine) {
-    const std::lock_guard lock(mutex_);
+  std::shared_ptr<Engine> add(const std::function<std::unique_ptr<LlamaEngine>()>& make) {
+    std::unique_lock lock(mutex_);
+    if (is_leaving_) lock.unlock();
+    stay_if_it_ends();
+    std::unique_ptr<LlamaEngine> engine = make();
     const auto place = known_.insert(known_.end(), {.engine = engine.get()});
     std::shared_ptr<Engine> shared =
         share_engine(std::move(engine), [this, place] { forget(place); });
@@ -59,8 +59,11 @@ class LocalEngines {
   struct Known {
     LlamaEngine* engine;
     std::weak_ptr<Engine> handle = {};
-    bool is_kept = false;
   };
+
+  LocalEngines() {
+    std::atexit([] { instance().close(); });
+  }
 
   void forget(std::list<Known>::iterator place) {
     const std::lock_guard lock(mutex_);
@@ -71,24 +74,22 @@ class LocalEngines {
   void close() {
     // A process that was forked off has none of the engines' threads.
     if (::getpid() != process_) return;
-    is_leaving_ = true;
     std::unique_lock lock(mutex_);
+    is_leaving_ = true;
     std::vector<LlamaEngine*> left;
-    for (Known& each : known_) {
-      auto held = each.is_kept ? nullptr : each.handle.lock();
+    for (const Known& each : known_) {
+      auto held = each.handle.lock();
       if (held == nullptr) continue;
-      each.is_kept = true;
       kept_.push_back(std::move(held));
       left.push_back(each.engine);
     }
     lock.unlock();
     for (LlamaEngine* const engine : left) engine->leave();
     lock.lock();
-    changed_.wait(lock, [this] { return std::ranges::all_of(known_, &Known::is_kept); });
+    changed_.wait(lock, [this] { return known_.size() == kept_.size(); });
   }
 
   const pid_t process_ = ::getpid();
-  std::atomic<int> times_ = 0;
   std::atomic<bool> is_leaving_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -179,20 +180,15 @@ std::unique_ptr<LlamaEngine> start(const LocalModelOptions& options,
 Model local_model(const LocalModelOptions& options) {
   check(options);
   LocalEngines& engines = LocalEngines::instance();
-  llama_devices();  // makes the first of those objects
-  engines.close_before_those();
   const auto loading = std::make_shared<Loading>();
-  std::shared_ptr<Engine> engine =
-      engines.add(start(options, [&engines, loading](const ModelState& state) {
-        engines.close_before_those();
-        loading->tell(state);
-      }));
+  std::shared_ptr<Engine> engine = engines.add(
+      [&] { return start(options, [loading](const ModelState& state) { loading->tell(state); }); });
   for (;;) {
     const ModelState state = loading->next();
-    const bool has_failed = state.phase == ModelState::Phase::failed;
-    // Nothing of this process goes on.
-    while (has_failed && engines.is_leaving()) std::this_thread::sleep_for(std::chrono::hours(1));
-    if (has_failed) throw Error{code_of(state.fault), state.message};
+    if (state.phase == ModelState::Phase::failed) {
+      engines.stay_if_it_ends();
+      throw Error{code_of(state.fault), state.message};
+    }
     if (options.on_progress) options.on_progress(state.progress);
     if (state.phase == ModelState::Phase::ready) break;
   }
