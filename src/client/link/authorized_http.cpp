@@ -1,9 +1,12 @@
 #include "client/link/authorized_http.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/link/unknown_session.hpp"
 #include "net/http/http_types.hpp"
@@ -12,8 +15,31 @@
 namespace sluice {
 namespace {
 
-/// So many bytes of a refusal are looked at.
+/// So many bytes of a refusal are looked at, and for so long they are waited for.
 constexpr std::size_t kMostDoubted = std::size_t{16} << 10U;
+constexpr Duration kDoubt = std::chrono::seconds(2);
+
+/// A head that outlives its reply.
+class KeptHead {
+ public:
+  explicit KeptHead(const HttpReplyHead& head) : status_(head.status) {
+    for (const HeaderField& each : head.headers) fields_.emplace_back(each.name, each.value);
+    for (const auto& [name, value] : fields_) views_.push_back({name, value});
+  }
+  KeptHead(KeptHead&&) noexcept = default;
+  KeptHead& operator=(KeptHead&&) = delete;
+  ~KeptHead() = default;
+
+  /// Valid as long as this object.
+  [[nodiscard]] HttpReplyHead head() const {
+    return {.status = status_, .headers = std::span(views_)};
+  }
+
+ private:
+  int status_;
+  HttpHeaderList fields_;
+  std::vector<HeaderField> views_;  // of these
+};
 
 }  // namespace
 
@@ -37,8 +63,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
 
   void authorize() {
     is_refused_ = false;
-    doubted_.reset();
-    body_.clear();
+    stop_doubting();
     is_starting_ = true;
     authorizer_->authorize(request_.method, request_.url,
                            [weak = weak_from_this()](Result<RequestAuthorization> made) {
@@ -47,8 +72,13 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
                            });
     is_starting_ = false;
   }
+  ~Exchange() { stop_doubting(); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
   void drop() {
     is_over_ = true;
+    stop_doubting();
     call_.drop();
   }
   void pause(bool is_paused) { call_.pause(is_paused); }
@@ -60,7 +90,11 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   void on_head(const HttpReplyHead& head) {
     authorizer_->on_reply(head);
     if (head.status == kUnauthorized && is_of_session()) {
-      doubted_ = head;
+      doubted_.emplace(head);
+      timer_ = loop_->schedule_at(loop_->clock().now() + kDoubt, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (self != nullptr && self->doubted_) self->resolve_doubt();
+      });
     } else {
       judge(head);
     }
@@ -70,11 +104,15 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     if (is_passed_on && callbacks_.on_sent) callbacks_.on_sent();
   }
   void on_body(std::string_view bytes) {
+    const auto keep = shared_from_this();
     if (doubted_) {
-      body_.append(bytes.substr(0, kMostDoubted - body_.size()));
-    } else if (!is_refused_ && !is_over_ && callbacks_.on_body) {
-      callbacks_.on_body(bytes);
+      const std::string_view taken = bytes.substr(0, kMostDoubted - body_.size());
+      body_.append(taken);
+      bytes.remove_prefix(taken.size());
+      if (bytes.empty()) return;
+      resolve_doubt();
     }
+    if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(bytes);
   }
   void on_complete() {
     const auto keep = shared_from_this();
@@ -95,14 +133,20 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   }
   /// Some servers say 401 of a session that they do not know, whatever the token is.
   void resolve_doubt() {
-    const HttpReplyHead head = *std::exchange(doubted_, std::nullopt);
-    const std::string body = std::exchange(body_, {});
-    if (is_of_unknown_session(head.status, body, false)) {
-      pass_on(head);
+    const KeptHead kept = std::move(*doubted_);
+    const std::string body = std::move(body_);
+    stop_doubting();
+    if (is_of_unknown_session(kUnauthorized, body, false)) {
+      pass_on(kept.head());
     } else {
-      judge(head);
+      judge(kept.head());
     }
     if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(body);
+  }
+  void stop_doubting() {
+    if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+    doubted_.reset();
+    body_.clear();
   }
   /// Lets the authorizer deal with the reply if it is a refusal.
   void judge(const HttpReplyHead& head) {
@@ -167,8 +211,9 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   HttpClient::Call call_;
   std::uint64_t credential_ = 0;
   /// A 401 to a request of a session, until its body has come, and as much of that as matters.
-  std::optional<HttpReplyHead> doubted_;
+  std::optional<KeptHead> doubted_;
   std::string body_;
+  Executor::TimerId timer_ = 0;  // how long that may take
   int attempts_ = 0;
   bool is_starting_ = false;  // a failure must be told later
   bool is_refused_ = false;   // the authorizer deals with the reply

@@ -36,6 +36,7 @@ class FakeAuthorizer final : public RequestAuthorizer {
   }
   bool on_refused(const HttpReplyHead& reply, std::uint64_t credential, Handled done) override {
     refused.emplace_back(credential);
+    challenges.emplace_back(reply.header("WWW-Authenticate"));
     if (reply.status == 403) return false;
     ++newest;
     if (after_refusal) {
@@ -51,6 +52,7 @@ class FakeAuthorizer final : public RequestAuthorizer {
   std::optional<Error> refusal;        // of authorize()
   std::optional<Error> after_refusal;  // of on_refused()
   std::vector<std::uint64_t> refused;
+  std::vector<std::string> challenges;
   std::vector<int> statuses;
 };
 
@@ -139,14 +141,34 @@ TEST_F(AuthorizedHttpTest, A401MayBeAboutTheSession) {
 
 TEST_F(AuthorizedHttpTest, A401MayAskForAuthorizationInTheMiddleOfASession) {
   answer = [this](const HttpRequest&, HttpExchangePtr exchange) {
-    tokens.size() == 1 ? exchange->reply(401, {}, "Unauthorized") : exchange->reply(200, {}, "ok");
+    const HeaderField challenge{"WWW-Authenticate", "Bearer resource_metadata=\"/x\""};
+    const bool is_first = tokens.size() == 1;
+    exchange->reply(is_first ? 401 : 200, {}, is_first ? "Unauthorized" : "ok",
+                    std::span(&challenge, 1));
   };
   headers = {{"Mcp-Session-Id", "s-1"}};
   authorizer->newest = 0;
   send();
   EXPECT_THAT(authorizer->refused, ElementsAre(0));
+  EXPECT_THAT(authorizer->challenges, ElementsAre("Bearer resource_metadata=\"/x\""));
   EXPECT_THAT(tokens, ElementsAre("", "Bearer t1"));
   EXPECT_EQ(body, "ok");
+}
+
+TEST_F(AuthorizedHttpTest, ARefusalOfASessionMayBeLong) {
+  std::vector<HttpExchangePtr> unended;
+  answer = [&](const HttpRequest&, HttpExchangePtr exchange) {
+    if (tokens.size() > 1) return exchange->reply(200, {}, "ok");
+    exchange->start(401, {});
+    exchange->write(std::string(std::size_t{20} << 10U, 'x'));
+    exchange->flush();
+    unended.push_back(std::move(exchange));
+  };
+  headers = {{"Mcp-Session-Id", "s-1"}};
+  send();
+  EXPECT_THAT(authorizer->refused, ElementsAre(1));
+  EXPECT_EQ(body, "ok");
+  unended.clear();
 }
 
 TEST_F(AuthorizedHttpTest, ARefusalOfASessionMayBreakOff) {

@@ -165,7 +165,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       const std::string_view id = head.header("Mcp-Session-Id");
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
-    if (link_ != nullptr) on_initialized();
+    if (link_ == nullptr) return;
+    if (!id_.empty() && status_ / 100 == 2) link_->reopen_stream();
+    on_initialized();
   }
   void on_sent() {
     if (link_ == nullptr) return;
@@ -206,6 +208,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (is_events_) {
       std::string why = "The stream ended before the answer came";
       if (is_misdirected_) why.append("; it answers another request");
+      if (is_probe_) return fail({status_, std::move(why), {}});
       return stream_ended({kLostConnection, std::move(why), {}});
     }
     if (is_standalone_) return stream_refused();
@@ -247,9 +250,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (link_ == nullptr) return;
     const std::shared_ptr<Exchange> keep = shared_from_this();
     // No connection was lost: there is no authorization, and the error says what to do. Nobody
-    // reads that of a stream that was open, and there may be one later.
+    // reads that of a stream that was open.
     const bool is_refusal = why.code == kUnauthorized || why.code == kForbidden;
-    if (is_refusal && !(is_standalone_ && was_open_)) return fail(why);
+    if (is_refusal && is_standalone_ && was_open_) link_->reopens_ = true;
+    if (is_refusal) return fail(why);
     stream_ended({kLostConnection, why.message, {}});
   }
 
@@ -271,9 +275,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     } else if (!may_open && (was_open_ || is_trouble)) {
       may_open = ++refusals_ <= kMaxRefusals;
       // Nothing else may tell an idle client that its session is gone.
-      if (is_unknown && refusals_ == 1) link_->owner_->on_session_doubted();
+      if (is_unknown) link_->owner_->on_session_doubted();
       if (link_ == nullptr) return;
     }
+    // The server may not know the event any more from which it is to go on.
+    if (!is_passing_trouble(status_)) last_event_.clear();
     if (may_open) return stream_ended(not_resumed());
     log_debug("the server offers no stream of its own", {{"status", status_}});
     end();
@@ -478,6 +484,7 @@ Result<void> HttpLink::send(OutgoingMessage message) {
 void HttpLink::forget_session() {
   // A new session may use the ids of the old one again.
   forget_waiting();
+  reopens_ = false;
   std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
   std::vector<std::uint64_t> left;
   for (const auto& [number, exchange] : exchanges_) {
@@ -592,6 +599,10 @@ void HttpLink::send_next(Lane* lane) {
   lane->waiting.pop_front();
   lane->waiting_bytes -= next.text.size();
   transmit(std::move(next), lane);
+}
+
+void HttpLink::reopen_stream() {
+  if (std::exchange(reopens_, false)) listen();
 }
 
 void HttpLink::listen() {

@@ -112,6 +112,8 @@ class HttpLink final : public ServerLink {
   void send_next(Lane* lane);
   void initialized(bool is_current);
   void listen();
+  /// There is authorization again, if there was none for the stream.
+  void reopen_stream();
   /// The end of close().
   void leave();
 
@@ -122,6 +124,7 @@ class HttpLink final : public ServerLink {
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
   bool is_listening_ = false;
+  bool reopens_ = false;  // the stream, when a request was answered: it was refused authorization
   /// The exchange that tells the server that the client is ready, until it is answered. What is
   /// sent meanwhile waits, because it could overtake that on another connection. 0: none.
   std::uint64_t initializing_ = 0;

@@ -134,31 +134,37 @@ TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsOpenedAlthoughTheServerFailsAtFi
 }
 
 TEST_F(HttpLinkTest, AnIdleSessionAsksWhetherItIsOverIfItsStreamIsRefused) {
-  open_legacy(true);
-  standalone.reply->start(200, kEvents);
-  standalone.reply->flush();
-  ASSERT_TRUE(until([this] { return link->is_listening(); }));
-  standalone.reply->abort();
-  next().reply->reply(404, {}, {});
-  Asked ping = next();
-  EXPECT_THAT(ping.body, HasSubstr("ping"));
-  ping.reply->reply(200, kJson, answer(2, "{}"));
-  // The session lives: the stream is asked for again, and the server not.
-  Asked get = next();
-  EXPECT_EQ(get.method, "GET");
-  get.reply->reply(404, {}, {});
-  get = next();
-  EXPECT_EQ(get.method, "GET");
-  get.reply->start(200, kEvents);
-  get.reply->flush();
-  ASSERT_TRUE(until([this] { return link->is_listening(); }));
-  get.reply->abort();
-  next().reply->reply(400, kJson, R"({"error":"Invalid or missing session ID"})");
-  const auto is_ping = [](const Asked& each) { return each.body.contains("ping"); };
-  ASSERT_TRUE(until([&] { return std::ranges::any_of(asked, is_ping); }));
-  std::ranges::find_if(asked, is_ping)->reply->reply(404, {}, {});
-  const auto begins = [](const Asked& each) { return each.body.contains("initialize"); };
-  EXPECT_TRUE(until([&] { return std::ranges::any_of(asked, begins); })) << "there is another";
+  for (const bool is_over : {false, true}) {
+    open_legacy(true);
+    standalone.reply->start(200, kEvents);
+    standalone.reply->write(std::string_view(event("g1", "")));
+    standalone.reply->flush();
+    ASSERT_TRUE(until([this] { return link->is_listening(); }));
+    standalone.reply->abort();
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "g1");
+    get.reply->reply(is_over ? 400 : 404, kJson, R"({"error":"Invalid or missing session ID"})");
+    const auto is_ping = [](const Asked& each) { return each.body.contains("ping"); };
+    ASSERT_TRUE(until([&] { return std::ranges::any_of(asked, is_ping); }));
+    const auto ping = std::ranges::find_if(asked, is_ping);
+    if (is_over) {
+      ping->reply->reply(404, {}, {});
+      const auto begins = [](const Asked& each) { return each.body.contains("initialize"); };
+      EXPECT_TRUE(until([&] { return std::ranges::any_of(asked, begins); })) << "there is another";
+    } else {
+      ping->reply->reply(200, kJson, answer(2, "{}"));
+      asked.erase(ping);
+      get = next();
+      EXPECT_EQ(get.method, "GET") << "it is asked for again, but not the server";
+      EXPECT_EQ(get.last_event, "") << "which may have forgotten that";
+      get.reply->reply(404, {}, {});
+      EXPECT_EQ(next().method, "GET");
+    }
+    session = nullptr;
+    connected.reset();
+    asked.clear();
+    server.reset();
+  }
 }
 
 TEST_F(HttpLinkTest, AStreamThatAServerAlwaysRefusesIsNotAskedForForEver) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -75,6 +76,8 @@ void ChangeWatch::ping_later() {
   later(kPingInterval, [this] {
     const RequestOptions patient;
     ask("ping", {}, patient, [this](const Result<json::object>& answer) {
+      const int code = answer ? 0 : answer.error().code;
+      if (code == kUnauthorized || code == kForbidden) return end(answer);
       if (answer && std::exchange(is_behind_, false)) subscribe();
       ping_later();
     });

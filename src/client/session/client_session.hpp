@@ -199,6 +199,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   Options options_;
   ServerDescription server_;
   Handshake handshake_;
+  TimePoint next_doubt_{};       // see on_session_doubted()
   std::optional<Error> lost_;    // why the link is over
   bool has_no_session_ = false;  // it could not be replaced
   bool is_preparing_ = false;    // the new one, before anything is sent again

@@ -22,6 +22,8 @@ namespace {
 
 /// How long a server may take to say whether it knows the session.
 constexpr Duration kDoubtPatience = std::chrono::seconds(30);
+/// How long it is not asked for that again.
+constexpr Duration kDoubtPause = std::chrono::seconds(60);
 
 /// A copy that outlives its message. A plain copy would use the memory of the parser too.
 /// Moves the values of an object to memory of their own.
@@ -357,8 +359,12 @@ bool ClientSession::awaits(const RequestId& id) const {
 }
 
 void ClientSession::on_session_doubted() {
-  // If the session is over, its answer says so, and begins another.
-  if (!handshake_.is_running() && has_session()) begin("ping", {}, {.timeout = kDoubtPatience}, {});
+  // Whatever is under way finds out by itself. A server may forget each session at once.
+  const TimePoint now = loop_->clock().now();
+  if (handshake_.is_running() || !has_session() || unanswered() > 0 || now < next_doubt_) return;
+  next_doubt_ = now + kDoubtPause;
+  // If the session is over, the answer says so, and begins another.
+  begin("ping", {}, {.timeout = kDoubtPatience}, {});
 }
 
 void ClientSession::on_listening() {

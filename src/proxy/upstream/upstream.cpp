@@ -15,6 +15,8 @@ namespace sluice {
 namespace {
 
 constexpr Duration kFirstRest = std::chrono::seconds(1);
+/// How long it is remembered what a server speaks.
+constexpr Duration kRemembered = std::chrono::minutes(10);
 
 /// Whether nobody can have a session with the server: there is no connection, or no answer.
 bool is_out_of_reach(const Error& answer) {
@@ -62,14 +64,17 @@ Result<void> Upstream::check(const json::object& call, const MirroredHeaders& he
   return check_parameter_headers(found->second, arguments == nullptr ? kNone : *arguments, headers);
 }
 
-const std::string& Upstream::revision() const {
+const std::string& Upstream::revision(TimePoint now) {
+  if (now >= spoken_until_) spoken_.clear();
   return options_.revision.empty() ? spoken_ : options_.revision;
 }
 
-void Upstream::on_connected(const Revision& revision) {
+void Upstream::on_connected(const Revision& revision, TimePoint now) {
   backoff_.reset();
   rests_until_ = {};
+  if (spoken_ == revision.name) return;
   spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
+  spoken_until_ = now + kRemembered;
 }
 
 Error Upstream::on_not_opened(const Error& said, TimePoint now, bool was_needed) {

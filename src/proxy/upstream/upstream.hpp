@@ -49,8 +49,8 @@ class Upstream {
   /// Why it is not tried at present, or nothing.
   [[nodiscard]] std::optional<Error> resting(TimePoint now) const;
   /// The revision to ask for: the configured one, or the legacy one that it spoke last time, so
-  /// that it is not probed again.
-  [[nodiscard]] const std::string& revision() const;
+  /// that it is not probed again for a while: it may have been in trouble when it was.
+  [[nodiscard]] const std::string& revision(TimePoint now);
 
   /// Learns from the server's result of `method` which arguments of its tools are mirrored in
   /// header fields. If it has learned kMaxTools tools or kMaxLearned bytes, it forgets them first.
@@ -61,7 +61,7 @@ class Upstream {
   static constexpr std::size_t kMaxTools = 10'000;
   static constexpr std::size_t kMaxLearned = std::size_t{16} << 20U;
 
-  void on_connected(const Revision& revision);
+  void on_connected(const Revision& revision, TimePoint now);
   /// A session could not be opened. Logs it, and returns the answer to its client. The server is
   /// left alone for a while if it could not be reached or was silent, but not if it has refused the
   /// session: that may be for something in the client's own request, or for want of something here.
@@ -78,6 +78,7 @@ class Upstream {
 
   UpstreamOptions options_;
   std::string spoken_;  // the legacy revision that it spoke last
+  TimePoint spoken_until_{};
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),
                     .attempts = UINT32_MAX}};

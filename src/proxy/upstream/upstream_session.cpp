@@ -110,7 +110,7 @@ ClientSessionOptions UpstreamSession::session_options() {
   ClientSessionOptions options{
       .info = client_.info,
       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
-      .revision = upstream_->revision(),
+      .revision = upstream_->revision(loop_->clock().now()),
       .is_shared = is_shared_,
       .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
@@ -134,6 +134,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     self->check_.on_renewed();
     self->level_.begin_session(self->has_levels());
     self->feed_.attach(self->session_);
+    self->has_asked_ = false;  // since all may have changed
     self->listener_->on_renewed();
   };
   options.before_repeating = [weak](std::function<void()> go_on) {
@@ -192,7 +193,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
     end_session();
     return opened(std::unexpected(why));
   }
-  upstream_->on_connected(*server->revision);
+  upstream_->on_connected(*server->revision, loop_->clock().now());
   const bool is_another = server_.revision != nullptr;
   server_ = {server->revision, json::object(server->about, json::storage_ptr())};
   // Over a shared connection, what is said of one request may come during another.
