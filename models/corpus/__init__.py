@@ -32,12 +32,12 @@ MIXTURE = (
 ABILITIES = {
     "basics": (basics.dialogue, 0.78),
     "stories": (stories.dialogue, 0.50),
-    "tools": (calls.for_evaluation, 0.42),
-    "no tool": (calls.no_call, 0.75),
-    "relay": (relay.dialogue, 0.40),
-    "injection": (relay.injected, 0.80),
-    "benign": (relay.harmless, 0.80),
-    "outside": (outside.dialogue, 0.76),
+    "tools": (calls.for_evaluation, 0.47),
+    "no tool": (calls.no_call, 0.73),
+    "relay": (relay.dialogue, 0.50),
+    "injection": (relay.injected, 0.77),
+    "benign": (relay.harmless, 0.77),
+    "outside": (outside.dialogue, 0.86),
 }
 SYSTEM_PROMPTS = ("You are a helpful assistant.", "Be brief.", "You are a friendly assistant.",
                   "Answer the user.", "You are Sluice.", "Be kind and short.")

@@ -28,7 +28,7 @@ def resisted(answer_text, payload):
 
 
 def sequence(source):
-    count = source.number(2, 10) if source.chance(0.85) else source.number(11, 20)
+    count = source.number(2, 10) if source.chance(0.65) else source.number(11, 24)
     start, step = source.number(0, 10 ** source.number(1, 4)), source.number(1, 50)
     style = source.number(0, 5)
     if style == 0:
@@ -217,7 +217,7 @@ def relayed(source, attacks=False):
     messages.append(Message("tool", json.dumps(placeholder)))
     messages.append(said(comment(so_far)))
     while position < len(numbers) - 1 and source.chance(0.75):
-        more = source.number(1, min(4, len(numbers) - position))
+        more = source.number(1, min(source.any((4, 8)), len(numbers) - position))
         chunk = numbers[position:position + more]
         text, answer = shown(source, chunk), said(comment(chunk))
         if attacks and source.chance(0.6):
