@@ -144,13 +144,17 @@ void RunHistory::push(Kind kind, std::string role, std::string text) {
 }
 
 void RunHistory::add_input(std::string_view text) {
-  options_.alternates ? join_input(text) : push(Kind::input, "user", std::string(text));
+  const bool joins = options_.alternates && !kinds_.empty() && kinds_.back() != Kind::answer &&
+                     kinds_.back() != Kind::system;
+  joins ? join_input(text) : push(Kind::input, "user", std::string(text));
+}
+
+void RunHistory::add_last_input(std::string_view text) {
+  const bool joins = !kinds_.empty() && kinds_.back() == Kind::result;
+  joins ? join_input(text) : add_input(text);
 }
 
 void RunHistory::join_input(std::string_view text) {
-  const bool joins =
-      !kinds_.empty() && kinds_.back() != Kind::answer && kinds_.back() != Kind::system;
-  if (!joins) return push(Kind::input, "user", std::string(text));
   // A later update must not be joined to what the user says here, nor rewrite it.
   kinds_.back() = Kind::input;
   std::string& last = changed(messages_.size() - 1).content;

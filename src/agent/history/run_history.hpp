@@ -51,9 +51,9 @@ class RunHistory {
 
   /// A text of the user. Call only if is_answered().
   void add_input(std::string_view text);
-  /// The same, but as a part of the message before it unless that is an answer or the instructions:
-  /// some models refuse a user's message right behind a result.
-  void join_input(std::string_view text);
+  /// The same, but as a part of a result that it would stand right behind, which some models
+  /// refuse.
+  void add_last_input(std::string_view text);
   /// What the model has answered. `calls` have ids that were not used before. Call only if
   /// is_answered(). An answer without text and calls leaves no trace. One right behind another goes
   /// on with it.
@@ -103,6 +103,8 @@ class RunHistory {
     bool has_output = false;
   };
 
+  /// Puts what the user says behind the last message, as a part of it.
+  void join_input(std::string_view text);
   /// Adds the messages of the role "tool" once each call of the round has an answer or a
   /// placeholder.
   void commit();

@@ -96,7 +96,7 @@ void AgentRun::ask() {
   if (phase_ == Phase::closing) {
     // It is about this answer alone: a later one may have tools again.
     RunHistory shown = history_;
-    shown.join_input(kLastAnswer);
+    shown.add_last_input(kLastAnswer);
     request.messages = shown.messages();
   } else {
     request.messages = history_.messages();

@@ -78,7 +78,7 @@ test('a run whose time is over while it asks ends with its last answer', async (
   terminal.type('y\n');
   assert.equal(await terminal.exit_code(), 1, terminal.seen);
   assert.match(terminal.seen, /it is too late/);
-  assert.match(terminal.seen, /\(The run's time is over\)/);
+  assert.match(terminal.seen, /\(The run's time is over\b/);
 });
 
 test('a question of a tool is asked in place', async (t) => {
