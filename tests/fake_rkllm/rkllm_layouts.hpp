@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are Rockchip's
+
 extern "C" {
 
 typedef void* LLMHandle;
@@ -252,3 +254,5 @@ int rkllm_set_cross_attn_params(LLMHandle handle, RKLLMCrossAttnParam* params);
 #endif
 
 }  // extern "C"
+
+// NOLINTEND(readability-identifier-naming)
