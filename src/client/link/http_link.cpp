@@ -110,9 +110,13 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
           .headers = std::move(headers),
           .body = std::move(body)});
   }
-  /// Reads the stream of messages that belong to no request.
-  void listen() {
+  /// Reads the stream of messages that belong to no request, from its beginning or from where
+  /// another one has left off.
+  void listen(Reopening from) {
     is_standalone_ = true;
+    was_open_ = from.after != 0;
+    last_event_ = std::move(from.last_event);
+    refusals_ = from.refusals;
     session_ = link_->session_id_;
     // Nobody would find out that the stream is gone, so it is opened again for as long as it takes.
     Backoff::Policy policy = link_->options_.resumption;
@@ -166,7 +170,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
       if (is_session_id(id)) link_->session_id_ = session_ = id;
     }
     if (link_ == nullptr) return;
-    if (!id_.empty() && status_ / 100 == 2) link_->reopen_stream();
+    if (!id_.empty() && status_ / 100 == 2) link_->reopen_stream(number_);
     on_initialized();
   }
   void on_sent() {
@@ -252,7 +256,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     // No connection was lost: there is no authorization, and the error says what to do. Nobody
     // reads that of a stream that was open.
     const bool is_refusal = why.code == kUnauthorized || why.code == kForbidden;
-    if (is_refusal && is_standalone_ && was_open_) link_->reopens_ = true;
+    if (is_refusal && is_standalone_ && was_open_ && ++refusals_ <= kMaxRefusals) {
+      link_->reopening_ = {link_->last_number_, last_event_, refusals_};
+    }
     if (is_refusal) return fail(why);
     stream_ended({kLostConnection, why.message, {}});
   }
@@ -273,13 +279,13 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
     if (!may_open && was_open_ && !is_unknown) {
       may_open = status_ != kMethodNotAllowed;
     } else if (!may_open && (was_open_ || is_trouble)) {
-      may_open = ++refusals_ <= kMaxRefusals;
       // Nothing else may tell an idle client that its session is gone.
-      if (is_unknown) link_->owner_->on_session_doubted();
+      const bool waits = is_unknown && !link_->owner_->on_session_doubted();
       if (link_ == nullptr) return;
+      may_open = waits || ++refusals_ <= kMaxRefusals;
     }
     // The server may not know the event any more from which it is to go on.
-    if (!is_passing_trouble(status_)) last_event_.clear();
+    if (status_ == kBadRequest || (is_unknown && refusals_ > 1)) last_event_.clear();
     if (may_open) return stream_ended(not_resumed());
     log_debug("the server offers no stream of its own", {{"status", status_}});
     end();
@@ -484,7 +490,7 @@ Result<void> HttpLink::send(OutgoingMessage message) {
 void HttpLink::forget_session() {
   // A new session may use the ids of the old one again.
   forget_waiting();
-  reopens_ = false;
+  reopening_ = {};
   std::erase_if(exchanges_, [](const auto& each) { return each.second->is_standalone(); });
   std::vector<std::uint64_t> left;
   for (const auto& [number, exchange] : exchanges_) {
@@ -531,7 +537,7 @@ void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
 void HttpLink::initialized(bool is_current) {
   initializing_ = 0;
   // Messages that belong to no request have a place to go before the first request comes.
-  if (is_current && !last_words_.have_begun()) listen();
+  if (is_current && !last_words_.have_begun()) listen({});
   // There is room: they count while they are held.
   for (OutgoingMessage& message : std::exchange(held_, {})) dispatch(std::move(message));
 }
@@ -601,15 +607,15 @@ void HttpLink::send_next(Lane* lane) {
   transmit(std::move(next), lane);
 }
 
-void HttpLink::reopen_stream() {
-  if (std::exchange(reopens_, false)) listen();
+void HttpLink::reopen_stream(std::uint64_t number) {
+  if (reopening_.after != 0 && number > reopening_.after) listen(std::exchange(reopening_, {}));
 }
 
-void HttpLink::listen() {
+void HttpLink::listen(Reopening from) {
   const std::uint64_t number = ++last_number_;
   const auto exchange = std::make_shared<Exchange>(*this, number, RequestId(), revision_, nullptr);
   exchanges_.emplace(number, exchange);
-  exchange->listen();
+  exchange->listen(std::move(from));
 }
 
 }  // namespace sluice

@@ -111,9 +111,15 @@ class HttpLink final : public ServerLink {
   /// A message has left its lane, or null if it was in none.
   void send_next(Lane* lane);
   void initialized(bool is_current);
-  void listen();
-  /// There is authorization again, if there was none for the stream.
-  void reopen_stream();
+  /// A stream of messages that belong to no request, which was refused authorization.
+  struct Reopening {
+    std::uint64_t after = 0;  // the last exchange that was begun before that; 0: there is none
+    std::string last_event = {};
+    std::size_t refusals = 0;  // in a row
+  };
+  void listen(Reopening from);
+  /// The exchange `number` was not refused: opens that stream again, if it was begun later.
+  void reopen_stream(std::uint64_t number);
   /// The end of close().
   void leave();
 
@@ -124,7 +130,7 @@ class HttpLink final : public ServerLink {
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
   bool is_listening_ = false;
-  bool reopens_ = false;  // the stream, when a request was answered: it was refused authorization
+  Reopening reopening_;
   /// The exchange that tells the server that the client is ready, until it is answered. What is
   /// sent meanwhile waits, because it could overtake that on another connection. 0: none.
   std::uint64_t initializing_ = 0;

@@ -156,9 +156,11 @@ TEST_F(HttpLinkTest, AnIdleSessionAsksWhetherItIsOverIfItsStreamIsRefused) {
       asked.erase(ping);
       get = next();
       EXPECT_EQ(get.method, "GET") << "it is asked for again, but not the server";
+      EXPECT_EQ(get.last_event, "g1");
+      get.reply->reply(400, "text/plain", "Invalid event ID");
+      get = next();
+      EXPECT_EQ(get.method, "GET");
       EXPECT_EQ(get.last_event, "") << "which may have forgotten that";
-      get.reply->reply(404, {}, {});
-      EXPECT_EQ(next().method, "GET");
     }
     session = nullptr;
     connected.reset();

@@ -358,13 +358,16 @@ bool ClientSession::awaits(const RequestId& id) const {
   return requests_.number_of(id) != 0;
 }
 
-void ClientSession::on_session_doubted() {
+bool ClientSession::on_session_doubted() {
   // Whatever is under way finds out by itself. A server may forget each session at once.
   const TimePoint now = loop_->clock().now();
-  if (handshake_.is_running() || !has_session() || unanswered() > 0 || now < next_doubt_) return;
+  if (handshake_.is_running() || !has_session() || unanswered() > 0 || now < next_doubt_) {
+    return false;
+  }
   next_doubt_ = now + kDoubtPause;
   // If the session is over, the answer says so, and begins another.
   begin("ping", {}, {.timeout = kDoubtPatience}, {});
+  return true;
 }
 
 void ClientSession::on_listening() {

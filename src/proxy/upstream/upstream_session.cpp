@@ -134,7 +134,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     self->check_.on_renewed();
     self->level_.begin_session(self->has_levels());
     self->feed_.attach(self->session_);
-    self->has_asked_ = false;  // since all may have changed
+    self->has_asked_ = !self->requests_.empty();  // since all may have changed
     self->listener_->on_renewed();
   };
   options.before_repeating = [weak](std::function<void()> go_on) {
