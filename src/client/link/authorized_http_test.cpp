@@ -267,6 +267,49 @@ TEST_F(AuthorizedHttpTest, AuthorizesEveryRequestOfAnHttpLink) {
   EXPECT_THAT(tokens, ElementsAre("Bearer t1", "Bearer t2", "Bearer t2", "Bearer t2", "Bearer t2"));
 }
 
+TEST_F(AuthorizedHttpTest, AStreamThatWasRefusedIsOpenedAgainOnceARequestIsNot) {
+  bool has_expired = false;
+  std::vector<HttpExchangePtr> streams;
+  std::vector<std::string> places;
+  answer = [&](const HttpRequest& request, HttpExchangePtr exchange) {
+    if (has_expired) return exchange->reply(401, {}, {});
+    const HeaderField id{"Mcp-Session-Id", "s"};
+    if (request.method != Method::get) {
+      return exchange->reply(200, "application/json", "{}", std::span(&id, 1));
+    }
+    places.emplace_back(request.header("last-event-id"));
+    exchange->start(200, "text/event-stream");
+    exchange->write(std::string_view("id: e1\ndata:\n\n"));
+    exchange->flush();
+    streams.push_back(std::move(exchange));
+  };
+  start();
+  auto link = std::make_unique<HttpLink>(
+      loop, HttpLinkOptions{.url = url(),
+                            .authorizer = authorizer,
+                            .resumption = {.first = 1ms, .longest = 1ms, .attempts = 3}});
+  link->open(*this);
+  const Revision* const revision = find_revision("2025-11-25");
+  ASSERT_TRUE(link->send(
+      {.text = "{}", .id = RequestId("1"), .method = "initialize", .revision = revision}));
+  ASSERT_TRUE(until([&] { return tokens.size() == 1; }));
+  ASSERT_TRUE(
+      link->send({.text = "{}", .method = "notifications/initialized", .revision = revision}));
+  ASSERT_TRUE(until([&] { return streams.size() == 1 && link->is_listening(); }));
+  settle();
+  has_expired = true;
+  authorizer->after_refusal = Error{401, "log in", {}};
+  streams.front()->abort();
+  ASSERT_TRUE(until([&] { return !authorizer->refused.empty() && !link->is_listening(); }));
+  has_expired = false;
+  ASSERT_TRUE(link->send(
+      {.text = "{}", .id = RequestId("2"), .method = "tools/list", .revision = revision}));
+  ASSERT_TRUE(until([&] { return streams.size() == 2; }));
+  EXPECT_THAT(places, ElementsAre("", "e1"));
+  link = nullptr;
+  streams.clear();
+}
+
 TEST_F(AuthorizedHttpTest, AuthorizesTheStreamAndThePostsOfAnSseLink) {
   HttpExchangePtr stream;
   answer = [&, this](const HttpRequest& request, HttpExchangePtr exchange) {
