@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -324,7 +325,7 @@ RKLLMParam rkllm_createDefaultParam() {
 
 int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback) {
   std::cerr << "I rkllm: " << kVersionLine << '\n';
-  auto model = new Model;
+  auto model = std::make_unique<Model>();
   model->script = read_script();
   log(std::string("init model=") + text_of(param->model_path) + " context=" +
       std::to_string(param->max_context_len) + " max=" + std::to_string(param->max_new_tokens) +
@@ -334,14 +335,12 @@ int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback)
     if (step.word != "init") continue;
     if (step.rest == "null") {
       *handle = nullptr;
-      delete model;
       return 0;
     }
     const std::size_t space = step.rest.find(' ');
     const Step inner{step.rest.substr(0, space),
                      space == std::string::npos ? "" : step.rest.substr(space + 1)};
     if (misbehave(inner)) continue;
-    delete model;
     return std::stoi(step.rest);
   }
 #if FAKE_RKLLM_ABI == 130
@@ -355,7 +354,7 @@ int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback)
   model->batch = param->extend_param.n_batch;
 #endif
   model->cached.assign(static_cast<std::size_t>(model->batch), 0);
-  *handle = model;
+  *handle = model.release();
   return 0;
 }
 
