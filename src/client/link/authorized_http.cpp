@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-/// So many bytes of a refusal are looked at, and for so long they are waited for.
+/// How many bytes of a refusal are looked at, and how long they are waited for.
 constexpr std::size_t kMostDoubted = std::size_t{16} << 10U;
 constexpr Duration kDoubt = std::chrono::seconds(2);
 
@@ -104,14 +104,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     if (is_passed_on && callbacks_.on_sent) callbacks_.on_sent();
   }
   void on_body(std::string_view bytes) {
-    const auto keep = shared_from_this();
-    if (doubted_) {
-      const std::string_view taken = bytes.substr(0, kMostDoubted - body_.size());
-      body_.append(taken);
-      bytes.remove_prefix(taken.size());
-      if (bytes.empty()) return;
-      resolve_doubt();
-    }
+    if (doubted_) return on_doubted_body(bytes);
     if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(bytes);
   }
   void on_complete() {
@@ -130,6 +123,15 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   [[nodiscard]] bool is_of_session() const {
     return std::ranges::any_of(request_.headers,
                                [](const auto& field) { return field.first == "Mcp-Session-Id"; });
+  }
+  void on_doubted_body(std::string_view bytes) {
+    const auto keep = shared_from_this();
+    const std::string_view taken = bytes.substr(0, kMostDoubted - body_.size());
+    body_.append(taken);
+    bytes.remove_prefix(taken.size());
+    if (bytes.empty()) return;
+    resolve_doubt();
+    on_body(bytes);
   }
   /// Some servers say 401 of a session that they do not know, whatever the token is.
   void resolve_doubt() {

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMaxSessionId = 1024;
 /// How long the stream of an answered request may take to end.
 constexpr Duration kEpilogue = std::chrono::seconds(2);
-/// So often a stream that belongs to no request is asked for again if the server may have none.
+/// How often a stream that belongs to no request is asked for again if the server may have none.
 constexpr std::size_t kMaxRefusals = 8;
 /// The shortest wait before a stream is resumed, whatever the server asks for.
 constexpr Duration kShortestWait = std::chrono::milliseconds(100);
@@ -44,6 +44,9 @@ bool is_about_http(int status) {
   return status == kUnauthorized || status == kForbidden || status == kNotFound ||
          status == kMethodNotAllowed || status == kTooManyRequests;
 }
+
+/// The longest reply in which an error without an id is looked for: each reply is searched for it.
+constexpr std::size_t kMaxUnaddressed = std::size_t{4} << 10U;
 
 /// Whether a message names no request.
 bool is_unaddressed(const json::object& message) {
@@ -292,7 +295,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
   /// An error of MCP that names no request, in the reply to one.
   [[nodiscard]] std::optional<Error> unaddressed_error() const {
-    if (id_.empty() || !body_.contains("\"error\"")) return std::nullopt;
+    const bool may_be_one =
+        !id_.empty() && body_.size() <= kMaxUnaddressed && body_.contains("\"error\"");
+    if (!may_be_one) return std::nullopt;
     const Result<json::value> body = parse_json(body_);
     const json::object* const members = body ? body->if_object() : nullptr;
     const bool is_one =

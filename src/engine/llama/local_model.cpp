@@ -45,7 +45,7 @@ class LocalEngines {
 
   std::shared_ptr<Engine> add(const std::function<std::unique_ptr<LlamaEngine>()>& make) {
     std::unique_lock lock(mutex_);
-    if (is_leaving_) lock.unlock();
+    if (is_leaving_) lock.unlock();  // whoever ends the process needs it
     stay_if_it_ends();
     std::unique_ptr<LlamaEngine> engine = make();
     const auto place = known_.insert(known_.end(), {.engine = engine.get()});

@@ -16,7 +16,7 @@ class ChangeFeed final {
  public:
   using Unheard = Listening::Unheard;
 
-  /// `on_asked`: as of Listening.
+  /// `on_asked`: see Listening.
   ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream,
              std::function<void()> on_asked)
       : loop_(&loop), upstream_(std::move(upstream)), on_asked_(std::move(on_asked)) {}
@@ -28,13 +28,13 @@ class ChangeFeed final {
   void want(bool lists, Uris uris);
   /// Everything that is wanted.
   [[nodiscard]] Unheard wanted() const { return {.lists = lists_, .uris = *uris_}; }
-  /// As of Listening; false if the server is none that listens.
+  /// See Listening; false if the server is of the legacy era, or there is no session.
   [[nodiscard]] bool is_acknowledged_by(const json::object& params) const {
     return listening_ != nullptr && listening_->is_acknowledged_by(params);
   }
-  /// As of Listening.
+  /// See Listening; nothing in the same cases.
   Unheard take_unheard() { return listening_ == nullptr ? Unheard() : listening_->take_unheard(); }
-  /// As of Subscriptions.
+  /// See Subscriptions; for a legacy server.
   void adopt(const std::string& uri) {
     if (subscriptions_ != nullptr) subscriptions_->adopt(uri);
   }

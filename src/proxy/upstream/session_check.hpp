@@ -9,9 +9,9 @@
 
 namespace sluice {
 
-/// Decides when a session is checked that its client only listens in: nothing else would find out
-/// that the server has been started anew and has forgotten it. A server that forgets the session
-/// which is begun for a check, too, is checked more and more rarely. Belongs to its loop.
+/// Decides when to check a session in which a client only waits for changes. Nothing else would
+/// find out that the server was started anew and has forgotten the session. A server that forgets
+/// the next session, too, is checked more and more rarely. Belongs to its loop.
 class SessionCheck final {
  public:
   /// `check` begins one. It is not called within a call to this.

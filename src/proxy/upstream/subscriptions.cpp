@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-/// Of the requests: others need room beside them.
+/// The most requests under way: other requests need room beside them.
 constexpr std::size_t kMostUnderWay = 64;
 /// How long the answer to one may take.
 constexpr Duration kPatience = std::chrono::seconds(30);

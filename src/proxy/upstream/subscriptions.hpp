@@ -16,7 +16,7 @@ namespace sluice {
 
 class Upstream;
 
-/// Of resources.
+/// The URIs of resources.
 using Uris = std::set<std::string, std::less<>>;
 
 /// What a server of the legacy era is subscribed to in one session: it is asked by
