@@ -29,6 +29,8 @@ LOADS = {
         "fanout", "--connections", "1000", "--count", "100000000", "--interval-us", "-1"
     ]),
 }  # fmt: skip
+# Those that also go through the proxy.
+PROXIED = ("echo", "echo, 2025-11-25", "progress SSE")
 
 
 @dataclasses.dataclass

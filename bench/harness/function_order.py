@@ -18,10 +18,11 @@ from .measure import Bench
 HOT = 2e-5
 
 
-def _callgrind(bench: Bench, load: list[str] | None) -> collections.Counter[str]:
+def _callgrind(
+    bench: Bench, server: servers.Server, load: list[str] | None
+) -> collections.Counter[str]:
     """The instructions of each function under a load, or without one from the start to the end."""
     output = os.path.join(bench.paths.scratch, "callgrind.out")
-    server = servers.sluice(bench.paths)
     command = [
         "valgrind", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=" + output,
         # A load is measured without what happens once, when the program starts.
@@ -74,6 +75,22 @@ def _costs(lines: Iterator[str], program: str) -> Iterator[tuple[str, int]]:
             inclusive = False
 
 
+def _under_load(bench: Bench) -> Iterator[collections.Counter[str]]:
+    """The instructions of each function, for each load of the server, then of the proxy."""
+    for label, (_, load) in against.LOADS.items():
+        if "fanout" in load:
+            continue  # too many connections for a program under Callgrind
+        bench.say(f"  {label}")
+        yield _callgrind(bench, servers.sluice(bench.paths), load)
+    upstream = servers.sluice(bench.paths)
+    log = os.path.join(bench.paths.scratch, "upstream.log")
+    with processes.running(bench.cores.load, upstream.command, upstream.port, log):
+        for label in against.PROXIED:
+            bench.say(f"  {label}, through the proxy")
+            proxy = servers.sluice_proxy(bench.paths, upstream.port)
+            yield _callgrind(bench, proxy, against.LOADS[label][1])
+
+
 def measure(bench: Bench) -> list[str]:
     """The symbols of all hot functions: those of most loads first, and of them the hottest.
 
@@ -81,11 +98,7 @@ def measure(bench: Bench) -> list[str]:
     """
     loads: collections.Counter[str] = collections.Counter()
     parts: collections.Counter[str] = collections.Counter()
-    for label, load in against.LOADS.items():
-        if "fanout" in load:
-            continue  # too many connections for a program under Callgrind
-        bench.say(f"  {label}")
-        costs = _callgrind(bench, load)
+    for costs in _under_load(bench):
         total = costs.total()
         for name, cost in costs.items():
             if cost > HOT * total:
@@ -93,7 +106,7 @@ def measure(bench: Bench) -> list[str]:
                 parts[name] += cost / total
     hot = sorted(loads, key=lambda name: (-loads[name], -parts[name], name))
     bench.say("  start")
-    return hot + sorted(_callgrind(bench, None).keys() - loads.keys())
+    return hot + sorted(_callgrind(bench, servers.sluice(bench.paths), None).keys() - loads.keys())
 
 
 def write(bench: Bench, path: str) -> None:

@@ -9,8 +9,6 @@ from .measure import Bench
 
 # The micro-benchmarks, for what the loads do not vary: texts, schemas, sizes of streams.
 MICRO_SECONDS = "0.05"
-# The loads that also go through the proxy.
-PROXIED = ("echo", "echo, 2025-11-25", "progress SSE")
 
 
 def _built(root: str, prefix: str) -> str:
@@ -60,7 +58,7 @@ def write(bench: Bench, root: str, path: str) -> None:
     upstream = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "upstream.log")
     with processes.running(bench.cores.load, upstream.command, upstream.port, log):
-        for label in PROXIED:
+        for label in against.PROXIED:
             bench.say(f"  {label}, through the proxy")
             proxy = servers.sluice_proxy(bench.paths, upstream.port)
             _load(bench, proxy, program, against.LOADS[label][1])

@@ -25,7 +25,6 @@ constexpr Duration kDoubtPatience = std::chrono::seconds(30);
 /// How long it is not asked for that again.
 constexpr Duration kDoubtPause = std::chrono::seconds(60);
 
-/// A copy that outlives its message. A plain copy would use the memory of the parser too.
 /// Moves the values of an object to memory of their own.
 void move_to_heap(json::object& object) {
   if (object.storage() == json::storage_ptr()) return;
@@ -34,6 +33,7 @@ void move_to_heap(json::object& object) {
   std::construct_at(&object, std::move(copy));
 }
 
+/// A copy that outlives its message. A plain copy would use the memory of the parser too.
 json::object own_copy(const json::object& of) {
   return {of, json::storage_ptr()};
 }
