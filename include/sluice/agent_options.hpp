@@ -99,7 +99,10 @@ struct RunBudget {
   std::uint32_t reactions = 50;  // answers to what running tools have written; not counted as turns
   std::uint64_t tokens = 0;      // that the model has read and written; 0: no limit
   double cost = 0;               // of these, by AgentOptions::price; 0: no limit
-  std::chrono::nanoseconds time = {};  // 0: no limit
+  /// After it, the model is asked for a last answer. 0: no limit.
+  std::chrono::nanoseconds time = {};
+  /// How long that may take, once `time` is over. What it has said by then is the answer.
+  std::chrono::nanoseconds last_answer = std::chrono::seconds(30);
 };
 
 /// What to do with the output of a tool that nobody takes.

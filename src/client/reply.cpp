@@ -9,7 +9,8 @@
 namespace sluice {
 std::optional<Error> error_of(const json::object& message) {
   const json::value* error = message.if_contains("error");
-  if (error == nullptr) return std::nullopt;
+  // Some write null beside a result.
+  if (error == nullptr || error->is_null()) return std::nullopt;
   Error out{kInternalError, "The server reported an error without a message"};
   const json::object* members = error->if_object();
   if (members == nullptr) return out;

@@ -113,7 +113,7 @@ class FakeServer {
       clients.push_back(to_json(message.at("params").at("clientInfo").at("name")));
       if (!refusal.empty()) return refuse(link, message, -32000, refusal);
       return answer(link, message,
-                    {{"protocolVersion", "2025-11-25"},
+                    {{"protocolVersion", legacy_revision},
                      {"capabilities", capabilities},
                      {"serverInfo", info()},
                      {"instructions", "Use " + name}});
@@ -145,6 +145,7 @@ class FakeServer {
   bool modern;
   bool absent = false;
   bool is_silent = false;
+  std::string legacy_revision = "2025-11-25";
   std::string refusal = {};      // of each initialize; empty: none is refused
   std::optional<Error> failure;  // of opening a connection
   bool shares_connection = false;

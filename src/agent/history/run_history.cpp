@@ -28,10 +28,15 @@ std::string left_out(std::size_t bytes) {
   return "[... " + std::to_string(bytes) + " bytes left out ...]";
 }
 
+/// Where the last `limit` bytes of `text` begin.
+std::size_t end_from(std::string_view text, std::size_t limit) {
+  return text.size() <= limit ? 0 : boundary_before(text, text.size() - limit);
+}
+
 /// The last `limit` bytes of `text`, of which `cut` bytes are missing at the beginning.
 std::string end_of(std::string_view text, std::size_t limit, std::size_t cut) {
   if (text.size() <= limit && cut == 0) return std::string(text);
-  const std::size_t from = text.size() <= limit ? 0 : boundary_before(text, text.size() - limit);
+  const std::size_t from = end_from(text, limit);
   return left_out(cut + from) + "\n" + std::string(text.substr(from));
 }
 
@@ -222,11 +227,16 @@ void RunHistory::add_output(std::string_view call_id, OutputRange range, std::st
                end_of(as_tool_data(text), options_.max_update, cut), std::move(images));
     return drop_images();
   }
-  // What is cut now is gone with what was shown before it.
-  const bool joins = cut == 0;
+  if (cut > 0) {
+    // What is cut now is gone with what was shown before it.
+    call.left_out += call.output.size() + cut;
+    call.output.clear();
+  }
   // Together, because a mark may come in pieces.
-  const std::string all = (joins ? call.output : std::string()) + std::string(text);
-  call.output = end_of(as_tool_data(all), options_.max_update, cut);
+  std::string all = as_tool_data(call.output.append(text));
+  const std::size_t from = end_from(all, options_.max_update);
+  call.left_out += from;
+  call.output = std::move(all.erase(0, from));
   call.range = {.first = call.has_output ? call.range.first : range.first, .last = range.last};
   call.has_output = true;
   std::ranges::move(images, std::back_inserter(call.images));
@@ -240,6 +250,7 @@ void RunHistory::forget_output(std::string_view call_id) {
   if (found == calls_.end() || !found->second.has_output) return;
   Call& call = found->second;
   call.output = {};
+  call.left_out = 0;
   call.images = {};
   call.range = {};
   call.has_output = false;
@@ -279,7 +290,8 @@ void RunHistory::render(std::size_t message) {
   const Call& call = calls_.find(shown.tool_call_id)->second;
   json::object placeholder{{"status", "running"}, {"call_id", shown.tool_call_id}};
   if (call.has_output) {
-    placeholder["so_far"] = call.output;
+    placeholder["so_far"] =
+        call.left_out == 0 ? call.output : left_out(call.left_out) + "\n" + call.output;
     placeholder["seq"] = range_text(call.range);
   }
   shown.content = to_json(placeholder);

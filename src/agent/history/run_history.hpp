@@ -96,8 +96,9 @@ class RunHistory {
   struct Call {
     std::string tool;
     State state = State::open;
-    std::size_t message = 0;  // the index of its result in messages_; set from placeholder on
-    std::string output = {};  // what is written, while it is open or rewritten
+    std::size_t message = 0;   // the index of its result in messages_; set from placeholder on
+    std::string output = {};   // what is written, while it is open or rewritten; at its end
+    std::size_t left_out = 0;  // bytes before that
     std::vector<ChatImage> images = {};  // the same
     OutputRange range = {};
     bool has_output = false;

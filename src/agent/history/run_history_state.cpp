@@ -63,6 +63,7 @@ json::object RunHistory::state() const {
                      {"tool", call.tool},
                      {"state", kStates.at(static_cast<std::size_t>(call.state))},
                      {"output", call.output},
+                     {"left_out", call.left_out},
                      {"first", call.range.first},
                      {"last", call.range.last},
                      {"has_output", call.has_output}};
@@ -95,6 +96,7 @@ Result<void> RunHistory::restore(const json::object& state) {
     if (!kept) return broken_state("a call has no state");
     Call call{.tool = std::string(text_at(*one, "tool")), .state = static_cast<State>(*kept)};
     call.output = std::string(text_at(*one, "output"));
+    call.left_out = number_in_state(*one, "left_out");
     call.range = {.first = number_in_state(*one, "first"), .last = number_in_state(*one, "last")};
     call.has_output = flag_in_state(*one, "has_output");
     calls_.insert_or_assign(std::string(text_at(*one, "id")), std::move(call));

@@ -43,8 +43,8 @@ std::string_view to_string(ToolEnd::Status status) {
 AgentRun::AgentRun(Executor& loop, RunEvents& events, RunAgent agent)
     : loop_(&loop), events_(&events), history_(RunHistoryOptions()) {
   adopt(std::move(agent));
-  for (Duration* const each :
-       {&options_.idle_timeout, &options_.call_timeout, &options_.grace, &options_.budget.time}) {
+  for (Duration* const each : {&options_.idle_timeout, &options_.call_timeout, &options_.grace,
+                               &options_.budget.time, &options_.budget.last_answer}) {
     *each = at_most_forever(*each);
   }
 }
@@ -370,12 +370,20 @@ void AgentRun::expire(TimePoint now) {
                      .text = is_silent ? "The tool failed: it was silent for too long"
                                        : "The tool failed: it took too long"});
   }
+  if (phase_ == Phase::closing && options_.budget.time > Duration::zero() &&
+      now >= last_answer_until()) {
+    return break_off();
+  }
   if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
   used_up_ = "time";
   // Nothing is waited for any more.
   cancel_calls("The run's time is over");
   break_off();
   has_news_ = true;
+}
+
+TimePoint AgentRun::last_answer_until() const {
+  return began_at_ + at_most_forever(options_.budget.time + options_.budget.last_answer);
 }
 
 std::optional<TimePoint> AgentRun::next_deadline() const {
@@ -399,6 +407,10 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
   }
   if (options_.budget.time > Duration::zero() && phase_ == Phase::running && used_up_.empty()) {
     note(began_at_ + options_.budget.time);
+  }
+  const bool is_closing = phase_ == Phase::closing && answer_ != nullptr;
+  if (options_.budget.time > Duration::zero() && is_closing && !answer_->is_cancelled()) {
+    note(last_answer_until());
   }
   return next;
 }

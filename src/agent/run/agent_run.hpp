@@ -156,6 +156,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void expire(TimePoint now);
   /// Sees to it that advance() runs when the next thing is due.
   void arm();
+  /// When the last answer of a run with a limited time is broken off.
+  [[nodiscard]] TimePoint last_answer_until() const;
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   [[nodiscard]] bool has_input(bool that_interrupts) const;
@@ -185,7 +187,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// The agent's own model reacts if there is no other, or that has failed.
   void choose_reaction_model();
   void break_off();
-  void count(Usage used, const Answer& answer);
+  void count(Usage& used, const Answer& answer);
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
 

@@ -38,6 +38,16 @@ bool is_refusal(const Error& error) {
   return error.code == kInvalidParams || error.code == kInternalError;
 }
 
+/// The calls as they are in the history: servers want arguments that are an object.
+std::vector<ChatToolCall> as_kept(std::vector<ChatToolCall> calls) {
+  for (ChatToolCall& call : calls) {
+    const auto parsed = parse_json(call.arguments.empty() ? "{}" : call.arguments);
+    if (parsed && parsed->is_object()) continue;
+    call.arguments = to_json(json::object{{"unreadable", call.arguments}});
+  }
+  return calls;
+}
+
 /// Whether an id can stand in a mark.
 bool is_plain_id(std::string_view id) {
   constexpr std::size_t kMostBytes = 64;
@@ -130,14 +140,17 @@ bool AgentRun::on_delta(const Delta& delta) {
   Answer& answer = *answer_;
   if (answer.is_cut) return true;
   std::string_view text = delta.text;
-  if (const std::size_t room = options_.max_answer - answer.bytes; text.size() > room) {
+  // Parts come again with their call.
+  std::size_t& bytes =
+      delta.kind == Delta::Kind::tool_call_part ? answer.bytes_of_parts : answer.bytes;
+  if (const std::size_t room = options_.max_answer - bytes; text.size() > room) {
     answer.is_cut = true;
     answer.cancel();
     text = text.substr(0, room);
     text = text.substr(0, complete_utf8_prefix(text));
     if (text.empty()) return true;
   }
-  answer.bytes += text.size();
+  bytes += text.size();
   switch (delta.kind) {
     case Delta::Kind::text: {
       const std::string shown = answer.filter.take(text);
@@ -170,7 +183,14 @@ bool AgentRun::on_delta(const Delta& delta) {
   return goes_on;
 }
 
-void AgentRun::count(Usage used, const Answer& answer) {
+void AgentRun::count(Usage& used, const Answer& answer) {
+  // Not all servers say it. About four bytes of English are a token.
+  constexpr std::size_t kBytesOfToken = 4;
+  if (used.completion_tokens == 0) {
+    const std::size_t bytes = std::max(answer.bytes, answer.bytes_of_parts);
+    used.completion_tokens =
+        static_cast<std::uint32_t>((bytes + kBytesOfToken - 1) / kBytesOfToken);
+  }
   if (answer.is_cancelled() && used.prompt_tokens == 0) {
     // Its server did not come to say so. It has read at least what it had read before.
     used.prompt_tokens = last_usage_.prompt_tokens;
@@ -208,12 +228,13 @@ void AgentRun::on_complete(const Completion& completion) {
   Completion ended = completion;
   if (answer->is_cut) ended.reason = Completion::Reason::length;
   answer->writer.end(ended);
-  count(completion.usage, *answer);
+  Usage used = completion.usage;
+  count(used, *answer);
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;
     ReactionTrigger& trigger = found->second->trigger;
-    trigger.on_answer(completion.usage.completion_tokens);
+    trigger.on_answer(used.completion_tokens);
     if (trigger.is_exhausted() && !std::exchange(found->second->is_exhausted, true)) {
       write(AgentEventType::reaction_skipped, id, {{"reason", "reactions of the call"}});
     }
@@ -240,7 +261,8 @@ void AgentRun::on_complete(const Completion& completion) {
     history_.add_answer(shown);
     return later();
   }
-  history_.add_answer(shown, answer->is_last ? std::vector<ChatToolCall>() : answer->calls);
+  history_.add_answer(shown,
+                      answer->is_last ? std::vector<ChatToolCall>() : as_kept(answer->calls));
   if (answer->is_last) return finish("incomplete", end_reason_);
   take_calls(std::move(answer->calls));
   keep();

@@ -39,6 +39,7 @@
 #include "core/clock.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
+#include "net/http/url.hpp"
 #include "relay/relay_server.hpp"
 #include "sluice/agent.hpp"
 
@@ -109,13 +110,13 @@ class EventPrinter {
   EventPrinter(bool as_json, bool for_ui)
       : as_json_(as_json || for_ui), for_ui_(for_ui), view_(Style::of(STDOUT_FILENO)) {}
   int print_event(const json::object& event) {
-    const std::string text = as_json_ ? to_json(event) + "\n" : view_.show(event);
+    const std::string text = as_json_ ? line_of(event) : view_.show(event);
     return text.empty() ? kExitOk : print(text);
   }
   int print_event(const AgentEvent& event, const json::object& shown, std::string_view run_id) {
     if (!for_ui_) return print_event(shown);
     std::string text;
-    for (const json::object& each : ui_.show(event, run_id)) text += to_json(each) + "\n";
+    for (const json::object& each : ui_.show(event, run_id)) text += line_of(each);
     return text.empty() ? kExitOk : print(text);
   }
   int finish() {
@@ -124,6 +125,10 @@ class EventPrinter {
   }
 
  private:
+  static std::string line_of(const json::object& event) {
+    return printable_json(to_json(event)) + "\n";
+  }
+
   bool as_json_;
   bool for_ui_;
   AgentView view_;
@@ -137,6 +142,7 @@ int exit_code_for(const json::object& done) {
   if (status == "cancelled") return kExitInterrupted;
   std::string why(text_at(done, "reason"));
   if (why.empty()) why = "the run is " + std::string(status);
+  if (why == "max_output_tokens") why = "the model's last answer was cut off, as it was too long";
   complain("agent: " + why);
   return kExitFailure;
 }
@@ -190,6 +196,13 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
   return options;
 }
 
+/// What a server is called by events, and in front of a tool's name that another server has too.
+/// The path and query of a URL may be secret.
+std::string label_of(const std::string& word) {
+  const Result<Url> url = parse_url(word);
+  return url ? url->authority() : word;
+}
+
 /// Connects to the servers. Throws Error with an exit code.
 std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::stop_token stop) {
   if (arguments.servers.empty() && arguments.remote.command.empty()) {
@@ -206,7 +219,7 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
     if (!client) throw std::move(client.error());
     servers.push_back({.label = label, .client = *std::move(client)});
   };
-  for (const std::string& word : arguments.servers) open({.word = word}, word);
+  for (const std::string& word : arguments.servers) open({.word = word}, label_of(word));
   if (!arguments.remote.command.empty()) {
     open({.command = arguments.remote.command}, arguments.remote.command.front());
   }
@@ -236,7 +249,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
   // What was typed before is no answer to this.
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   user->show("Call " + one_line(text_at(event, "tool")) + " with " +
-             (given == nullptr ? "nothing" : printable(to_json(*given))) +
+             (given == nullptr ? "nothing" : printable_json(to_json(*given))) +
              "? It may change something. [y/N] ");
   const auto line = user->read_line();
   if (Interrupts::is_pending()) return;  // the run ends
@@ -404,6 +417,7 @@ int run_agent(AgentArguments& arguments) {
         progress.show(each.not_ready());
       }
     }
+    if (interrupted()) return kExitInterrupted;
   }
   Interrupts interrupts;
   int code = kExitOk;
@@ -455,8 +469,10 @@ void add_agent_command(CommandLine& program) {
                      {.text = "The most answers of the model, those to running tools not counted",
                       .operand = "N",
                       .shows_default = true});
-  command.add_option("--max-time", &arguments->max_time,
-                     {.text = "The most time that the run may take", .operand = "TIME"});
+  command.add_option(
+      "--max-time", &arguments->max_time,
+      {.text = "The time after which the model is asked for a last answer, which may take 30 s",
+       .operand = "TIME"});
   add_cost_options(command, arguments->costs);
   command.add_option(
       "--temperature", &arguments->temperature,

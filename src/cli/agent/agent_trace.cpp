@@ -16,10 +16,14 @@
 namespace sluice {
 
 TraceWriter::~TraceWriter() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ < 0) return;
+  close(fd_);
+  // Of a run that could not begin, nothing is in the way of another try.
+  if (!has_begun_) ::unlink(path_.c_str());
 }
 
 Result<void> TraceWriter::open(const std::string& path) {
+  path_ = path;
   fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ >= 0) return {};
   return fail(kExitFailure, "--trace: " + path + ": " + std::strerror(errno));

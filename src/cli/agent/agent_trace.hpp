@@ -21,6 +21,7 @@ struct TracedEvent {
 class TraceWriter {
  public:
   TraceWriter() = default;
+  /// Removes the file if nothing was written.
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
@@ -32,6 +33,7 @@ class TraceWriter {
   Result<void> write(const json::object& event, TimePoint now);
 
  private:
+  std::string path_;
   int fd_ = -1;
   bool has_begun_ = false;
   TimePoint began_{};

@@ -62,7 +62,10 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
         callbacks_(std::move(callbacks)) {}
 
   void authorize() {
+    // What is left of a reply that was refused is nobody's.
+    call_.drop();
     is_refused_ = false;
+    was_sent_ = false;
     stop_doubting();
     is_starting_ = true;
     authorizer_->authorize(request_.method, request_.url,
@@ -81,7 +84,10 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     stop_doubting();
     call_.drop();
   }
-  void pause(bool is_paused) { call_.pause(is_paused); }
+  void pause(bool is_paused) {
+    is_paused_ = is_paused;
+    call_.pause(is_paused);
+  }
 
   // HttpReplyCallbacks
   void on_connected() {
@@ -100,6 +106,7 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     }
   }
   void on_sent() {
+    was_sent_ = true;
     const bool is_passed_on = !is_refused_ && !is_over_ && !doubted_;
     if (is_passed_on && callbacks_.on_sent) callbacks_.on_sent();
   }
@@ -135,15 +142,19 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   }
   /// Some servers say 401 of a session that they do not know, whatever the token is.
   void resolve_doubt() {
+    const auto keep = shared_from_this();
     const KeptHead kept = std::move(*doubted_);
     const std::string body = std::move(body_);
     stop_doubting();
-    if (is_of_unknown_session(kUnauthorized, body, false)) {
-      pass_on(kept.head());
-    } else {
-      judge(kept.head());
-    }
-    if (!is_refused_ && !is_over_ && callbacks_.on_body) callbacks_.on_body(body);
+    const bool is_unknown = is_of_unknown_session(kUnauthorized, body, false);
+    is_unknown ? pass_on(kept.head()) : judge(kept.head());
+    const auto goes_on = [this] { return !is_refused_ && !is_over_; };
+    if (goes_on() && was_sent_ && callbacks_.on_sent) callbacks_.on_sent();
+    if (goes_on() && callbacks_.on_body) callbacks_.on_body(body);
+    if (!is_unknown || std::exchange(is_over_, true)) return;
+    // Nothing that follows matters, and it may never end.
+    call_.drop();
+    if (callbacks_.on_complete) callbacks_.on_complete();
   }
   void stop_doubting() {
     if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
@@ -177,11 +188,12 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
     credential_ = made->credential;
     if (made->headers.empty()) {
       call_ = http_->send(request_, callbacks_of(weak_from_this()));
-      return;
+    } else {
+      HttpClientRequest request = request_;
+      add_authorization(request.headers, std::move(made->headers));
+      call_ = http_->send(request, callbacks_of(weak_from_this()));
     }
-    HttpClientRequest request = request_;
-    add_authorization(request.headers, std::move(made->headers));
-    call_ = http_->send(request, callbacks_of(weak_from_this()));
+    if (is_paused_) call_.pause(true);
   }
 
   void on_verdict(int status, Result<void> verdict) {
@@ -217,6 +229,8 @@ class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this
   std::string body_;
   Executor::TimerId timer_ = 0;  // how long that may take
   int attempts_ = 0;
+  bool is_paused_ = false;
+  bool was_sent_ = false;     // on_sent() was called for the reply
   bool is_starting_ = false;  // a failure must be told later
   bool is_refused_ = false;   // the authorizer deals with the reply
   bool is_over_ = false;
@@ -256,18 +270,49 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
   struct Last {
     Executor* loop;
     std::shared_ptr<HttpClient> http;
+    std::shared_ptr<RequestAuthorizer> authorizer;  // or null
+    HttpClientRequest request;
     std::function<void()> done;
     HttpClient::Call call = {};
     Executor::TimerId timer = 0;
-    void send(const HttpClientRequest& request, const std::shared_ptr<Last>& self) {
+    int attempts = 0;
+    bool wants_nonce = false;  // another one (RFC 9449, section 9)
+    void send(const std::shared_ptr<Last>& self) {
+      ++attempts;
+      if (authorizer == nullptr) return send(self, request);
+      authorizer->authorize(request.method, request.url, [self](Result<RequestAuthorization> made) {
+        if (self->timer == 0) return;  // it came too late
+        if (!made) return self->end(self);
+        HttpClientRequest authorized = self->request;
+        add_authorization(authorized.headers, std::move(made->headers));
+        self->send(self, authorized);
+      });
+    }
+    void send(const std::shared_ptr<Last>& self, const HttpClientRequest& authorized) {
       const auto end = [weak = std::weak_ptr(self)] {
-        if (const auto last = weak.lock()) last->end(last);
+        if (const auto last = weak.lock()) last->on_end(last);
       };
-      call = http->send(request, {.on_connected = {},
-                                  .on_head = {},
-                                  .on_body = {},
-                                  .on_complete = end,
-                                  .on_failure = [end](const Error&) { end(); }});
+      call = http->send(authorized, {.on_connected = {},
+                                     .on_head =
+                                         [weak = std::weak_ptr(self)](const HttpReplyHead& head) {
+                                           if (const auto last = weak.lock()) last->on_head(head);
+                                         },
+                                     .on_body = {},
+                                     .on_complete = end,
+                                     .on_failure = [end](const Error&) { end(); }});
+    }
+    void on_head(const HttpReplyHead& head) {
+      if (authorizer == nullptr) return;
+      authorizer->on_reply(head);
+      wants_nonce = head.status == kUnauthorized && !head.header("DPoP-Nonce").empty();
+    }
+    void on_end(const std::shared_ptr<Last>& self) {
+      const bool is_refused = std::exchange(wants_nonce, false) && attempts == 1;
+      if (!is_refused) return end(self);
+      // Not within a callback of the request before.
+      loop->post([self] {
+        if (self->timer != 0) self->send(self);
+      });
     }
     void end(const std::shared_ptr<Last>& self) {
       // The connections go with the client, but not within one of its callbacks.
@@ -277,18 +322,13 @@ void AuthorizedHttp::send_last(HttpClientRequest request, Duration patience,
       if (const auto told = std::exchange(done, {})) told();
     }
   };
-  const auto last = std::make_shared<Last>(loop_, http_, std::move(done));
+  const auto last = std::make_shared<Last>(Last{.loop = loop_,
+                                                .http = http_,
+                                                .authorizer = authorizer_,
+                                                .request = std::move(request),
+                                                .done = std::move(done)});
   last->timer = loop_->schedule_at(loop_->clock().now() + patience, [last] { last->end(last); });
-  if (authorizer_ == nullptr) return last->send(request, last);
-  const std::string method = request.method;
-  const Url url = request.url;
-  authorizer_->authorize(
-      method, url, [last, request = std::move(request)](Result<RequestAuthorization> made) mutable {
-        if (last->timer == 0) return;  // it came too late
-        if (!made) return last->end(last);
-        add_authorization(request.headers, std::move(made->headers));
-        last->send(request, last);
-      });
+  last->send(last);
 }
 
 }  // namespace sluice

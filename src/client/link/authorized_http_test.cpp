@@ -30,6 +30,10 @@ class FakeAuthorizer final : public RequestAuthorizer {
   void on_address(const Endpoint& /*endpoint*/) override {}
   void authorize(std::string_view /*method*/, const Url& /*url*/, Authorized done) override {
     if (refusal) return done(std::unexpected(*refusal));
+    if (waits) {
+      waiting = std::make_unique<Authorized>(std::move(done));
+      return;
+    }
     if (newest == 0) return done(RequestAuthorization());
     done(RequestAuthorization{.headers = {{"Authorization", "Bearer t" + std::to_string(newest)}},
                               .credential = newest});
@@ -47,10 +51,14 @@ class FakeAuthorizer final : public RequestAuthorizer {
     return true;
   }
   void on_reply(const HttpReplyHead& reply) override { statuses.push_back(reply.status); }
+  /// Authorizes the request that waits.
+  void go_on() { (*std::exchange(waiting, nullptr))(RequestAuthorization()); }
 
-  std::uint64_t newest = 1;            // 0: there is none
-  std::optional<Error> refusal;        // of authorize()
-  std::optional<Error> after_refusal;  // of on_refused()
+  bool waits = false;                   // it authorizes later
+  std::unique_ptr<Authorized> waiting;  // a request
+  std::uint64_t newest = 1;             // 0: there is none
+  std::optional<Error> refusal;         // of authorize()
+  std::optional<Error> after_refusal;   // of on_refused()
   std::vector<std::uint64_t> refused;
   std::vector<std::string> challenges;
   std::vector<int> statuses;
@@ -183,6 +191,57 @@ TEST_F(AuthorizedHttpTest, ARefusalOfASessionMayBreakOff) {
   send();
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->message, "log in");
+}
+
+TEST_F(AuthorizedHttpTest, ARefusalOfASessionNeedNotEnd) {
+  headers = {{"Mcp-Session-Id", "s"}};
+  HttpExchangePtr open;
+  answer = [&](const HttpRequest&, HttpExchangePtr exchange) {
+    open = std::move(exchange);
+    open->start(401, "text/plain");
+    open->write("Unauthorized: Session not found" + std::string(std::size_t{20} << 10U, ' '));
+    open->flush();
+  };
+  send();
+  EXPECT_TRUE(is_complete);
+  EXPECT_EQ(status, 401);
+  EXPECT_EQ(times_sent, 1);
+  EXPECT_TRUE(body.starts_with("Unauthorized: Session not found"));
+  EXPECT_THAT(authorizer->refused, IsEmpty());
+  open = nullptr;
+}
+
+TEST_F(AuthorizedHttpTest, ARequestThatIsPausedBeforeItIsAuthorizedStaysPaused) {
+  authorizer->waits = true;
+  start();
+  http.emplace(loop, HttpClientOptions(), authorizer);
+  call = http->send({.method = "POST", .url = url(), .headers = {}, .body = "question"},
+                    {.on_body = [this](std::string_view bytes) { body.append(bytes); },
+                     .on_complete = [this] { is_complete = true; },
+                     .on_failure = {}});
+  call.pause(true);
+  ASSERT_TRUE(authorizer->waiting != nullptr);
+  authorizer->go_on();
+  ASSERT_TRUE(until([this] { return tokens.size() == 1; }));
+  settle();
+  EXPECT_FALSE(is_complete);
+  call.pause(false);
+  EXPECT_TRUE(until([this] { return is_complete; }));
+}
+
+TEST_F(AuthorizedHttpTest, TheLastRequestIsSentAgainWithTheNonceThatIsAskedFor) {
+  answer = [this](const HttpRequest&, HttpExchangePtr exchange) {
+    const HeaderField nonce{"DPoP-Nonce", "n"};
+    exchange->reply(tokens.size() == 1 ? 401 : 200, {}, {}, std::span(&nonce, 1));
+  };
+  start();
+  http.emplace(loop, HttpClientOptions(), authorizer);
+  bool is_done = false;
+  http->send_last({.method = "DELETE", .url = url(), .headers = {}, .body = {}}, 2s,
+                  [&is_done] { is_done = true; });
+  EXPECT_TRUE(until([&is_done] { return is_done; }));
+  EXPECT_THAT(methods, ElementsAre("DELETE", "DELETE"));
+  EXPECT_THAT(authorizer->statuses, ElementsAre(401, 200));
 }
 
 TEST_F(AuthorizedHttpTest, SendsTheRequestAgainAfterARefusal) {

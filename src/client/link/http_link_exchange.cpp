@@ -31,6 +31,9 @@ bool is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+/// The longest id of an event that is sent back to the server.
+constexpr std::size_t kMaxEventId = 4096;
+
 /// So many bytes are kept of a reply that nobody awaits.
 constexpr std::size_t kMaxRefusal = std::size_t{64} << 10U;
 
@@ -40,7 +43,7 @@ bool is_about_http(int status) {
          status == kMethodNotAllowed || status == kTooManyRequests;
 }
 
-/// The longest reply in which an error without an id is looked for: each reply is searched for it.
+/// The longest message in which an error without an id is looked for: each is searched for it.
 constexpr std::size_t kMaxUnaddressed = std::size_t{4} << 10U;
 
 /// Whether a message names no request.
@@ -84,7 +87,7 @@ void HttpLink::Exchange::post(HttpHeaderList headers, std::string body, std::str
 
 void HttpLink::Exchange::listen(Reopening from) {
   is_standalone_ = true;
-  was_open_ = from.after != 0;
+  was_open_ = from.was_open;
   last_event_ = std::move(from.last_event);
   refusals_ = from.refusals;
   session_ = link_->session_id_;
@@ -128,7 +131,7 @@ void HttpLink::Exchange::on_head(const HttpReplyHead& head) {
   }
   if (is_standalone_) link_->is_listening_ = is_events_;
   was_open_ |= is_events_;
-  if (is_events_) refusals_ = 0;
+  if (is_events_) refusals_ = refusals_of_event_ = 0;
   const bool is_resumed = !last_event_.empty();
   if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
   if (begins_session_ && status_ == 200) {
@@ -191,7 +194,7 @@ void HttpLink::Exchange::on_complete() {
 
 void HttpLink::Exchange::on_success() {
   if (is_aside() && !body_.contains("\"jsonrpc\"")) return end();
-  if (const auto error = unaddressed_error()) return fail(*error);
+  if (const auto error = unaddressed_error(body_)) return fail(*error);
   // A page is no message, and why_unanswered() says that it is one.
   const bool is_page = !other_type_.empty() && !body_.starts_with('{') && !body_.starts_with('[');
   if (!body_.empty() && !is_page) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
@@ -227,10 +230,10 @@ void HttpLink::Exchange::on_failure(const Error& why) {
   if (link_ == nullptr) return;
   const std::shared_ptr<Exchange> keep = shared_from_this();
   // No connection was lost: there is no authorization, and the error says what to do. Nobody
-  // reads that of a stream that was open.
+  // reads that of a stream that belongs to no request.
   const bool is_refusal = why.code == kUnauthorized || why.code == kForbidden;
-  if (is_refusal && is_standalone_ && was_open_ && ++refusals_ <= kMaxRefusals) {
-    link_->reopening_ = {link_->last_number_, last_event_, refusals_};
+  if (is_refusal && is_standalone_ && ++refusals_ <= kMaxRefusals) {
+    link_->reopening_ = {link_->last_number_, was_open_, last_event_, refusals_};
   }
   if (is_refusal) return fail(why);
   stream_ended({kLostConnection, why.message, {}});
@@ -255,18 +258,22 @@ void HttpLink::Exchange::stream_refused() {
     if (link_ == nullptr) return;
     may_open = waits || ++refusals_ <= kMaxRefusals;
   }
-  // The server may not know the event any more from which it is to go on.
-  if (status_ == kBadRequest || (is_unknown && refusals_ > 1)) last_event_.clear();
+  // The server may not know the event any more from which it is to go on. Not all say so with 400.
+  const bool is_of_event = !last_event_.empty() && !is_passing_trouble(status_);
+  if (is_of_event && (status_ == kBadRequest || ++refusals_of_event_ > 1)) {
+    last_event_.clear();
+    refusals_of_event_ = 0;
+  }
   if (may_open) return stream_ended(not_resumed());
   log_debug("the server offers no stream of its own", {{"status", status_}});
   end();
 }
 
-std::optional<Error> HttpLink::Exchange::unaddressed_error() const {
+std::optional<Error> HttpLink::Exchange::unaddressed_error(std::string_view text) const {
   const bool may_be_one =
-      !id_.empty() && body_.size() <= kMaxUnaddressed && body_.contains("\"error\"");
+      !id_.empty() && text.size() <= kMaxUnaddressed && text.contains("\"error\"");
   if (!may_be_one) return std::nullopt;
-  const Result<json::value> body = parse_json(body_);
+  const Result<json::value> body = parse_json(text);
   const json::object* const members = body ? body->if_object() : nullptr;
   const bool is_one =
       members != nullptr && members->contains("jsonrpc") && is_unaddressed(*members);
@@ -299,9 +306,12 @@ void HttpLink::Exchange::get() {
 
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
-  last_event_ = event.last_event_id;
+  // A server that names its events at such length cannot be asked to go on from one.
+  last_event_ =
+      event.last_event_id.size() <= kMaxEventId ? event.last_event_id : std::string_view();
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
+  if (const auto error = unaddressed_error(event.data)) return fail(*error);
   if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
   // Nothing should follow the answer but the stream's end.
   const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
@@ -343,7 +353,9 @@ void HttpLink::Exchange::stream_ended(Error why) {
   }
   if (const auto asked = events_.retry_milliseconds()) {
     using Milliseconds = std::chrono::duration<std::uint64_t, std::milli>;
-    wait = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
+    const Duration named = std::max(at_most_forever(Milliseconds(*asked)), kShortestWait);
+    // It is about streams that have ended, not about requests that are refused.
+    wait = is_events_ ? named : std::max(named, *wait);
   }
   timer_ = link_->loop_->schedule_at(now + *wait, [weak = weak_from_this()] {
     const auto self = weak.lock();

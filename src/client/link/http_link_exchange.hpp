@@ -79,7 +79,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   /// their own.
   void stream_refused();
   /// An error of MCP that names no request, in the reply to one.
-  [[nodiscard]] std::optional<Error> unaddressed_error() const;
+  [[nodiscard]] std::optional<Error> unaddressed_error(std::string_view text) const;
   /// A stream in place of a 202 (2025-11-25, Sending Messages to the Server).
   [[nodiscard]] bool has_nothing_to_say() const { return is_events_ && is_aside(); }
 
@@ -112,8 +112,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_get_ = false;
   bool is_paused_ = false;
   bool is_standalone_ = false;
-  bool was_open_ = false;     // the stream of events
-  std::size_t refusals_ = 0;  // of the stream, in a row
+  bool was_open_ = false;              // the stream of events
+  std::size_t refusals_ = 0;           // of the stream, in a row
+  std::size_t refusals_of_event_ = 0;  // those with `last_event_`, in a row
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_taken_ = false;  // by the server, or its session is over

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "client/link/http_link.hpp"
 #include "client/link/http_link_test_support.hpp"
@@ -81,6 +84,64 @@ TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
                                              : "504 The stream broke off and cannot be resumed: "
                                                "HTTP 504"));
   }
+}
+
+class RefusedEventTest : public HttpLinkTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RefusedEventTest, IsNotAskedForAThirdTime) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->write(std::string_view(event("e1", progress(7, 1))));
+  standalone.reply->finish();
+  std::vector<std::string> places;
+  std::vector<Asked> others;  // a doubt about the session
+  while (places.size() < 3) {
+    Asked each = next();
+    if (each.method == "GET") {
+      places.push_back(each.last_event);
+      each.reply->reply(GetParam(), {}, {});
+    } else {
+      others.push_back(std::move(each));
+    }
+  }
+  EXPECT_THAT(places, ElementsAre("e1", "e1", ""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Statuses, RefusedEventTest, ::testing::Values(404, 410, 422, 500));
+
+TEST_F(HttpLinkTest, ALongIdOfAnEventIsNotSentBack) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->write(std::string_view(event(std::string(4097, 'e'), progress(7, 1))));
+  standalone.reply->finish();
+  EXPECT_EQ(next().last_event, "");
+}
+
+TEST_F(HttpLinkTest, TheRetryOfAStreamIsNoHurryForRefusals) {
+  longest = 1h;
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view("retry: 0\n\n" + event("e1", progress(2, 1))));
+  post.reply->flush();
+  ASSERT_TRUE(hears(1));
+  post.reply->abort();
+  next().reply->reply(503, {}, {});
+  settle();
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(HttpLinkTest, AnErrorWithoutAnIdInAStreamIsTheAnswer) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(
+      event("", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"too busy"}})")));
+  post.reply->flush();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("-32005 too busy"));
 }
 
 TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {

@@ -62,6 +62,7 @@ class HttpLinkTest : public ServerTest {
     with.resumption = {.first = std::chrono::milliseconds(1),
                        .longest = std::chrono::milliseconds(1),
                        .attempts = 3};
+    if (longest > Duration::zero()) with.resumption = {.first = longest, .longest = longest};
     with.http.idle_timeout = idle_timeout;
     with.ready_patience = ready_patience;
     with.lasting = lasting;
@@ -144,6 +145,7 @@ class HttpLinkTest : public ServerTest {
   Duration idle_timeout = HttpClientOptions().idle_timeout;
   Duration ready_patience = std::chrono::hours(1);
   Duration lasting = std::chrono::hours(1);
+  Duration longest = Duration::zero();  // and shortest wait before a resumption; 0: a millisecond
   std::vector<Asked> asked;
   Asked standalone;
   std::shared_ptr<ClientSession> session;

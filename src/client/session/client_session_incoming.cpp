@@ -10,6 +10,7 @@
 #include "client/session/task_follower.hpp"
 #include "client/session/tool_refresh.hpp"
 #include "core/log/log.hpp"
+#include "json/lone_surrogates.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/tool_result.hpp"
@@ -65,7 +66,12 @@ bool ClientSession::take_each(std::string_view text, const RequestId* only) {
 }
 
 bool ClientSession::take_one(std::string_view text, const RequestId* only) {
-  const std::expected<Message, MessageError> message = parser_.parse(text);
+  std::expected<Message, MessageError> message = parser_.parse(text);
+  const auto repaired = message ? std::nullopt : without_lone_surrogates(text);
+  if (repaired) {
+    text = *repaired;
+    message = parser_.parse(text);
+  }
   if (!message) {
     if (only != nullptr && response_id_of(text) != *only) text = {};
     on_unreadable(text, message.error().error);
@@ -361,7 +367,7 @@ bool ClientSession::awaits(const RequestId& id) const {
 bool ClientSession::on_session_doubted() {
   // Whatever is under way finds out by itself. A server may forget each session at once.
   const TimePoint now = loop_->clock().now();
-  if (handshake_.is_running() || !has_session() || unanswered() > 0 || now < next_doubt_) {
+  if (handshake_.is_running() || !has_session() || requests_.size() > 0 || now < next_doubt_) {
     return false;
   }
   next_doubt_ = now + kDoubtPause;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/openai/model_error.hpp"
+#include "json/lone_surrogates.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -56,7 +57,10 @@ Result<void> AnswerDecoder::take(std::string_view name, std::string_view data,
     is_done_ = true;
     return {};
   }
-  const Result<json::value> parsed = parse_json(data);
+  Result<json::value> parsed = parse_json(data);
+  if (!parsed) {
+    if (const auto repaired = without_lone_surrogates(data)) parsed = parse_json(*repaired);
+  }
   if (!parsed) return remote_unreadable(parsed.error().message);
   const json::object* const event = parsed->if_object();
   if (event == nullptr) return remote_unreadable("an event that is no JSON object");

@@ -7,10 +7,11 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::pair<Repair, std::string_view>, 6> kTexts = {{
+constexpr std::array<std::pair<Repair, std::string_view>, 7> kTexts = {{
     {Repair::call_index, "calls without an index of their own"},
     {Repair::call_id, "calls without an id of their own"},
     {Repair::call_name, "the name of a call in each of its pieces"},
+    {Repair::call_arguments, "arguments of a call that are no JSON object"},
     {Repair::call_item, "pieces of calls that are not announced or not named"},
     {Repair::finish_reason, "answers that do not say why they end"},
     {Repair::text, "what is said only at the end"},

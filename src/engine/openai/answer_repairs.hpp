@@ -8,12 +8,13 @@ namespace sluice {
 /// What a server of models leaves out of its stream, or sends against its API, and a decoder has
 /// made up for.
 enum class Repair : std::uint8_t {
-  call_index,     // missing, or the same for two calls
-  call_id,        // missing, too long, or the same for two calls
-  call_name,      // repeated in each piece of a call
-  call_item,      // pieces or the end of a call that was not announced, or do not say of which
-  finish_reason,  // missing, or not the real one
-  text,           // what was not streamed is only in the last event
+  call_index,      // missing, or the same for two calls
+  call_id,         // missing, too long, or the same for two calls
+  call_name,       // repeated in each piece of a call
+  call_arguments,  // no JSON object
+  call_item,       // pieces or the end of a call that was not announced, or do not say of which
+  finish_reason,   // missing, or not the real one
+  text,            // what was not streamed is only in the last event
 };
 
 /// A set of repairs.

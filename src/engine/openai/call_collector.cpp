@@ -1,25 +1,21 @@
 #include "engine/openai/call_collector.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "engine/openai/model_error.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-/// A call as Delta has it. The error says that its arguments are no object.
-Result<std::string> whole_call(const std::string& name, const std::string& arguments) {
-  if (name.empty()) return fail(kInternalError, "The model called a tool without a name");
+/// The arguments of a call; nothing if they are no object.
+std::optional<json::object> object_of(const std::string& arguments) {
   // A call without arguments may have an empty text.
   const Result<json::value> parsed = parse_json(arguments.empty() ? "{}" : arguments);
-  if (!parsed || !parsed->is_object()) {
-    return fail(kInternalError, "The model called the tool \"" + on_one_line(name) +
-                                    "\" with arguments that are no JSON object");
-  }
-  return to_json(json::object{{"name", name}, {"arguments", *parsed}});
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  return parsed->get_object();
 }
 
 }  // namespace
@@ -115,15 +111,22 @@ const std::shared_ptr<const CallHead>& CallCollector::head_of(Collected& call) {
 
 Result<void> CallCollector::end(bool is_cut, std::vector<Delta>& out) {
   for (Collected& call : calls_) {
-    Result<std::string> whole = whole_call(call.name, call.arguments);
-    if (!whole && is_cut) {
+    const std::optional<json::object> arguments = object_of(call.arguments);
+    const bool is_whole = !call.name.empty() && arguments;
+    if (!is_whole && is_cut) {
       return fail(kLimitReached,
                   "The answer was cut off within a call of a tool: it reached "
                   "max_tokens, or the context of the model");
     }
-    if (!whole) return std::unexpected(std::move(whole.error()));
-    out.push_back(
-        {.kind = Delta::Kind::tool_call, .text = *std::move(whole), .call = head_of(call)});
+    if (call.name.empty()) return fail(kInternalError, "The model called a tool without a name");
+    json::object whole{{"name", call.name}};
+    if (arguments) {
+      whole["arguments"] = *arguments;
+    } else {
+      whole["arguments"] = call.arguments;
+      repairs_.add(Repair::call_arguments);
+    }
+    out.push_back({.kind = Delta::Kind::tool_call, .text = to_json(whole), .call = head_of(call)});
   }
   return {};
 }

@@ -49,10 +49,12 @@ Result<void> ChatDecoder::take_choice(const json::object& choice, std::vector<De
 bool ChatDecoder::begins_another(std::size_t call, std::string_view id, std::string_view name,
                                  std::string_view arguments) {
   const std::string& its_id = calls().id(call);
-  if (!id.empty() && !its_id.empty()) return id != its_id;
+  const bool has_ids = !id.empty() && !its_id.empty();
+  if (has_ids && id != its_id) return true;
   const std::string& its_name = calls().name(call);
   if (name.empty() || its_name.empty()) return false;
-  if (name != its_name) return true;
+  // Some give all calls the same id.
+  if (name != its_name && !has_ids) return true;
   return arguments.starts_with('{') && calls().is_whole(call);
 }
 
@@ -77,7 +79,7 @@ Result<void> ChatDecoder::take_call(const json::object& piece, std::vector<Delta
     if (index) repair(Repair::call_index);
     // Pieces that are mixed have at least their ids.
     for (std::size_t i = 0; i < calls().size() && !id.empty(); ++i) {
-      if (calls().id(i) == id) call = i;
+      if (calls().id(i) == id && !begins_another(i, id, name, arguments)) call = i;
     }
   }
   if (!call) {

@@ -184,16 +184,32 @@ TEST_F(ChatDecoderTest, CallsThatCannotBeMadeAreErrors) {
   const auto call = [](std::string_view function) {
     return delta(R"("tool_calls":[{"index":0,"function":{)" + std::string(function) + "}}]");
   };
-  EXPECT_THAT(
-      read(events_of({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("stop")")})),
-      HasSubstr("no JSON object"));
-  EXPECT_THAT(read(events_of({call(R"("name":"add","arguments":"[]")"), delta("", R"("stop")")})),
-              HasSubstr("no JSON object"));
   EXPECT_THAT(read(events_of({call(R"("arguments":"{}")"), delta("", R"("stop")")})),
               HasSubstr("without a name"));
   EXPECT_THAT(
       read(events_of({call(R"("name":"add","arguments":"{\"a\"")"), delta("", R"("length")")})),
       HasSubstr("cut off within a call"));
+}
+
+TEST_F(ChatDecoderTest, ArgumentsThatAreNoObjectAreDeliveredAsText) {
+  for (const std::string_view arguments : {R"({\"a\")", "[]", "1", "no"}) {
+    const std::string call =
+        delta(R"("tool_calls":[{"index":0,"function":{"name":"add","arguments":")" +
+              std::string(arguments) + "\"}}]");
+    EXPECT_THAT(read(events_of({call, delta("", R"("stop")")})),
+                HasSubstr(R"("arguments":")" + std::string(arguments) + "\""));
+    EXPECT_TRUE(repairs.has(Repair::call_arguments));
+  }
+}
+
+TEST_F(ChatDecoderTest, CallsWithOneIdAreTwoIfTheFirstIsWhole) {
+  const auto call = [](std::string_view name) {
+    return delta(R"("tool_calls":[{"id":"c","function":{"name":")" + std::string(name) +
+                 R"(","arguments":"{\"a\":1}"}}])");
+  };
+  const std::string answer = read(events_of({call("one"), call("two"), delta("", R"("stop")")}));
+  EXPECT_THAT(answer, HasSubstr(R"("name":"one")"));
+  EXPECT_THAT(answer, HasSubstr(R"("name":"two")"));
 }
 
 TEST_F(ChatDecoderTest, CallsAreBounded) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "proxy/upstream/feed_owner.hpp"
 #include "proxy/upstream/listening.hpp"
 #include "proxy/upstream/subscriptions.hpp"
 
@@ -16,10 +16,9 @@ class ChangeFeed final {
  public:
   using Unheard = Listening::Unheard;
 
-  /// `on_asked`: see Listening.
-  ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream,
-             std::function<void()> on_asked)
-      : loop_(&loop), upstream_(std::move(upstream)), on_asked_(std::move(on_asked)) {}
+  /// `owner` outlives this.
+  ChangeFeed(Executor& loop, std::shared_ptr<const Upstream> upstream, FeedOwner& owner)
+      : loop_(&loop), upstream_(std::move(upstream)), owner_(&owner) {}
   ChangeFeed(const ChangeFeed&) = delete;
   ChangeFeed& operator=(const ChangeFeed&) = delete;
 
@@ -45,7 +44,7 @@ class ChangeFeed final {
  private:
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
-  const std::function<void()> on_asked_;
+  FeedOwner* owner_;
   bool lists_ = false;  // what is wanted
   std::shared_ptr<const Uris> uris_ = std::make_shared<Uris>();
   /// The session, whose server is of one era or the other, or null.

@@ -32,7 +32,7 @@ void Listening::listen() {
   unheard_.lists = lists_ && (unheard_.lists || !told_lists_);
   std::erase_if(unheard_.uris, [this](const std::string& uri) { return !uris_->contains(uri); });
   std::ranges::set_difference(*uris_, *told_, std::inserter(unheard_.uris, unheard_.uris.end()));
-  if (is_first && !unheard_.empty()) (*on_asked_)();
+  if (is_first && !unheard_.empty() && owner_ != nullptr) owner_->on_asked();
   told_lists_ = lists_;
   told_ = uris_;
   const ClientSession::Number before = std::exchange(listening_, 0);
@@ -84,6 +84,7 @@ void Listening::on_ended(std::uint64_t round, const Result<json::object>& answer
   }
   told_lists_ = false;
   told_ = std::make_shared<Uris>();
+  if (!answer && owner_ != nullptr) owner_->on_feed_refused(answer.error());
   if (const auto since = std::exchange(heard_since_, {})) {
     unheard_.is_after_break = true;
     if (loop_->clock().now() - *since >= kLasting) pause_.reset();

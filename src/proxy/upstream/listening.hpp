@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "client/backoff.hpp"
 #include "client/session/client_session.hpp"
 #include "core/executor.hpp"
+#include "proxy/upstream/feed_owner.hpp"
 #include "proxy/upstream/subscriptions.hpp"
 
 namespace sluice {
@@ -27,15 +27,15 @@ class Listening final : public std::enable_shared_from_this<Listening> {
     [[nodiscard]] bool empty() const { return !lists && uris.empty(); }
   };
 
-  /// `on_asked` is called when the server is asked for changes, unless it has not acknowledged
-  /// others yet. It outlives this.
-  Listening(Executor& loop, std::shared_ptr<ClientSession> session,
-            const std::function<void()>& on_asked)
-      : loop_(&loop), session_(std::move(session)), on_asked_(&on_asked) {}
+  /// `owner` outlives this, or leave() is called.
+  Listening(Executor& loop, std::shared_ptr<ClientSession> session, FeedOwner& owner)
+      : loop_(&loop), session_(std::move(session)), owner_(&owner) {}
   ~Listening();
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
 
+  /// Tells nobody any more.
+  void leave() { owner_ = nullptr; }
   void want(bool lists, std::shared_ptr<const Uris> uris);
   /// Whether the server acknowledges what it was asked for last.
   [[nodiscard]] bool is_acknowledged_by(const json::object& params) const;
@@ -49,7 +49,7 @@ class Listening final : public std::enable_shared_from_this<Listening> {
 
   Executor* loop_;
   std::shared_ptr<ClientSession> session_;
-  const std::function<void()>* on_asked_;
+  FeedOwner* owner_;    // null: it is not told
   bool lists_ = false;  // what is wanted
   std::shared_ptr<const Uris> uris_ = std::make_shared<Uris>();
   bool told_lists_ = false;  // what the server has been asked for

@@ -33,6 +33,7 @@ Subscriptions::~Subscriptions() {
 }
 
 void Subscriptions::forget() {
+  leave();
   for (const auto& [uri, number] : std::exchange(under_way_, {})) session_->cancel(number);
 }
 
@@ -40,7 +41,12 @@ void Subscriptions::want(std::shared_ptr<const Uris> uris, bool may_renew) {
   // What is wanted otherwise now need not wait.
   std::erase_if(failed_,
                 [&](const std::string& uri) { return is_wanted(uri) != uris->contains(uri); });
+  for (const std::string& uri : *uris) {
+    const bool is_new = !is_wanted(uri) && !told_.contains(uri) && owner_ != nullptr;
+    if (is_new) wanted_since_.try_emplace(uri, owner_->newest_request());
+  }
   uris_ = std::move(uris);
+  std::erase_if(wanted_since_, [this](const auto& each) { return !is_wanted(each.first); });
   may_renew_ = may_renew;
   due_.clear();
   std::ranges::set_symmetric_difference(*uris_, told_, std::inserter(due_, due_.end()));
@@ -95,6 +101,9 @@ void Subscriptions::on_answered(const Asked& asked, const Result<json::object>& 
     if (!asked.subscribes && is_wanted(uri)) told_.erase(uri);
     if (failed_.empty() && !is_retrying_) pause_.reset();
   }
+  const auto taken = answer && asked.subscribes ? wanted_since_.extract(uri)
+                                                : decltype(wanted_since_)::node_type();
+  if (!taken.empty() && owner_ != nullptr) owner_->on_subscribed(uri, taken.mapped());
   ask_next();
   if (is_unknown) {
     retry_later();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include "client/backoff.hpp"
 #include "client/session/client_session.hpp"
 #include "core/executor.hpp"
+#include "proxy/upstream/feed_owner.hpp"
 
 namespace sluice {
 
@@ -25,9 +27,13 @@ using Uris = std::set<std::string, std::less<>>;
 /// after the other. Belongs to its loop; owned by shared pointers. Ends with its session.
 class Subscriptions final : public std::enable_shared_from_this<Subscriptions> {
  public:
+  /// `owner` outlives this, or leave() is called.
   Subscriptions(Executor& loop, std::shared_ptr<const Upstream> upstream,
-                std::shared_ptr<ClientSession> session)
-      : loop_(&loop), upstream_(std::move(upstream)), session_(std::move(session)) {}
+                std::shared_ptr<ClientSession> session, FeedOwner& owner)
+      : loop_(&loop),
+        upstream_(std::move(upstream)),
+        session_(std::move(session)),
+        owner_(&owner) {}
   ~Subscriptions();
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
@@ -42,6 +48,8 @@ class Subscriptions final : public std::enable_shared_from_this<Subscriptions> {
   /// Drops the requests without an answer, because the session goes on with another memory: they
   /// would be repeated there, in any order.
   void forget();
+  /// Tells nobody any more.
+  void leave() { owner_ = nullptr; }
 
  private:
   struct Asked {
@@ -67,7 +75,10 @@ class Subscriptions final : public std::enable_shared_from_this<Subscriptions> {
   Executor* loop_;
   std::shared_ptr<const Upstream> upstream_;
   std::shared_ptr<ClientSession> session_;
+  FeedOwner* owner_;                                             // null: it is not told
   std::shared_ptr<const Uris> uris_ = std::make_shared<Uris>();  // that are wanted
+  /// The newest request when they began to be wanted, of those that the server has not taken.
+  std::map<std::string, std::uint64_t> wanted_since_;
   bool may_renew_ = false;
   Uris told_;     // what the server has been asked for
   Uris unknown_;  // those of which it is not known what the server has done

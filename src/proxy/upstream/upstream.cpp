@@ -64,23 +64,20 @@ Result<void> Upstream::check(const json::object& call, const MirroredHeaders& he
   return check_parameter_headers(found->second, arguments == nullptr ? kNone : *arguments, headers);
 }
 
-const std::string& Upstream::revision(TimePoint now) {
-  if (now >= spoken_until_) spoken_.clear();
-  return options_.revision.empty() ? spoken_ : options_.revision;
+bool Upstream::is_known_as_legacy(TimePoint now) const {
+  return options_.revision.empty() && now < legacy_until_;
 }
 
 void Upstream::on_connected(const Revision& revision, TimePoint now) {
   backoff_.reset();
   rests_until_ = {};
-  if (spoken_ == revision.name) return;
-  spoken_ = revision.era == Era::legacy ? std::string(revision.name) : std::string();
-  spoken_until_ = now + kRemembered;
+  if (revision.era == Era::modern) return forget_era();
+  if (now >= legacy_until_) legacy_until_ = now + kRemembered;
 }
 
 Error Upstream::on_not_opened(const Error& said, TimePoint now, bool was_needed) {
   const Error why = of_connection(said);
-  // It may have been replaced by one that speaks something else.
-  spoken_.clear();
+  forget_era();
   Error failure = session_error(options_.label, why);
   if (is_out_of_reach(failure) && !was_needed) {
     failure_ = failure;

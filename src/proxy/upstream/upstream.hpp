@@ -48,9 +48,11 @@ class Upstream {
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
   /// Why it is not tried at present, or nothing.
   [[nodiscard]] std::optional<Error> resting(TimePoint now) const;
-  /// The revision to ask for: the configured one, or the legacy one that it spoke last time, so
-  /// that it is not probed again for a while: it may have been in trouble when it was.
-  [[nodiscard]] const std::string& revision(TimePoint now);
+  /// Whether it was of the legacy era a while ago, so that it is not probed again: it may have been
+  /// in trouble when it was. False if its revision is configured.
+  [[nodiscard]] bool is_known_as_legacy(TimePoint now) const;
+  /// It may have been replaced by one that speaks something else.
+  void forget_era() { legacy_until_ = TimePoint::min(); }
 
   /// Learns from the server's result of `method` which arguments of its tools are mirrored in
   /// header fields. If it has learned kMaxTools tools or kMaxLearned bytes, it forgets them first.
@@ -77,8 +79,7 @@ class Upstream {
   [[nodiscard]] Error of_connection(const Error& why) const;
 
   UpstreamOptions options_;
-  std::string spoken_;  // the legacy revision that it spoke last
-  TimePoint spoken_until_{};
+  TimePoint legacy_until_ = TimePoint::min();
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),
                     .attempts = UINT32_MAX}};

@@ -20,6 +20,11 @@ bool has_capability(const ServerDescription& server, std::string_view name) {
   return capabilities != nullptr && capabilities->contains(name);
 }
 
+/// Whether a session that could not be opened as one of the legacy era may be one of the other.
+bool may_be_another(const Error& why) {
+  return !is_about_access(why.code, false) && why.code != kTimedOut;
+}
+
 }  // namespace
 
 UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream,
@@ -32,11 +37,12 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
                     LevelTeller::Told told) { return tell_level(level, renews, std::move(told)); },
              [this] { send_held(); }),
       is_shared_(is_shared),
-      feed_(loop, upstream_, [this] { has_asked_ = !requests_.empty(); }),
-      check_(loop, [this] { check(); }) {}
+      feed_(loop, upstream_, *this),
+      check_(loop, [this] { check(); }),
+      era_check_(loop, upstream_) {}
 
 UpstreamSession::~UpstreamSession() {
-  for (const auto timer : {timer_, patience_}) {
+  for (const auto timer : {timer_, patience_, pause_timer_}) {
     if (timer != 0) loop_->cancel(timer);
   }
   feed_.attach(nullptr);
@@ -46,6 +52,7 @@ UpstreamSession::~UpstreamSession() {
 void UpstreamSession::close(std::function<void()> done) {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
   check_.end();
+  era_check_.stop();
   feed_.attach(nullptr);
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
@@ -58,17 +65,7 @@ void UpstreamSession::close(std::function<void()> done) {
 /// Ends a session that nobody uses any more, and keeps it and its program's place until its link
 /// has ended.
 void UpstreamSession::end_session(std::function<void()> done) {
-  std::shared_ptr<ClientSession> session = std::move(session_);
-  ClientSession& closing = *session;
-  closing.close([loop = loop_, session = std::move(session), program = std::move(program_),
-                 done = std::move(done)]() mutable {
-    loop->post([session = std::move(session), program = std::move(program),
-                done = std::move(done)]() mutable {
-      session.reset();
-      program.reset();
-      if (done) done();
-    });
-  });
+  close_session(*loop_, std::move(session_), std::move(program_), std::move(done));
 }
 
 // --- opening and losing it ----------------------------------------------------------------------
@@ -84,7 +81,8 @@ ClientSessionOptions UpstreamSession::session_options() {
   ClientSessionOptions options{
       .info = client_.info,
       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
-      .revision = upstream_->revision(loop_->clock().now()),
+      .revision = upstream_->options().revision,
+      .expects_legacy = was_hinted_,
       .is_shared = is_shared_,
       .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
@@ -106,6 +104,7 @@ ClientSessionOptions UpstreamSession::session_options() {
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
     self->check_.on_renewed();
+    self->era_check_.put_off();
     self->level_.begin_session(self->has_levels());
     self->feed_.attach(self->session_);
     self->has_asked_ = !self->requests_.empty();  // since all may have changed
@@ -151,9 +150,11 @@ void UpstreamSession::connect() {
   if (const Result<void> taken = take_program(); !taken) return refuse_later(taken.error());
   Result<std::unique_ptr<ServerLink>> link = upstream_->options().open_link(*loop_);
   if (!link) {
+    was_left_out_ = true;
     program_ = nullptr;
     return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), is_needed_));
   }
+  was_hinted_ = upstream_->is_known_as_legacy(loop_->clock().now());
   session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
     if (const auto self = weak.lock()) self->on_connected(server);
@@ -162,13 +163,19 @@ void UpstreamSession::connect() {
 
 void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (session_ == nullptr) return;
+  if (!server && was_hinted_ && may_be_another(server.error())) {
+    upstream_->forget_era();
+    end_session();
+    return connect();
+  }
   if (!server) {
+    was_left_out_ = true;
     const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now(), is_needed_);
     end_session();
     return opened(std::unexpected(why));
   }
   upstream_->on_connected(*server->revision, loop_->clock().now());
-  const bool is_another = server_.revision != nullptr;
+  const bool is_another = server_.revision != nullptr || std::exchange(was_left_out_, false);
   server_ = {server->revision, json::object(server->about, json::storage_ptr())};
   // Over a shared connection, what is said of one request may come during another.
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
@@ -192,6 +199,32 @@ void UpstreamSession::on_listening() {
   // The client may have changed something by its requests.
   const bool may_have_changed = has_asked_ || missed.is_after_break;
   listener_->on_listening(may_have_changed ? missed : ChangeFeed::Unheard());
+}
+
+std::uint64_t UpstreamSession::newest_request() const {
+  // What is under way may see the server as it is later.
+  return requests_.empty() ? last_number_ : requests_.begin()->first - 1;
+}
+
+void UpstreamSession::on_subscribed(const std::string& uri, std::uint64_t since) {
+  // The client may have read it before the server knew who listens.
+  if (last_number_ > since) listener_->on_change({.kind = Change::Kind::resource, .subject = uri});
+}
+
+void UpstreamSession::doubt_era(const Error& why) {
+  if (session_ == nullptr || !is_open()) return;
+  era_check_.on_error(
+      why, *server_.revision,
+      {.info = client_.info,
+       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
+       .connect_timeout = upstream_->options().connect_timeout},
+      [this](const Revision& now) {
+        if (session_ == nullptr || now.era == server_.revision->era) return;
+        upstream_->on_connected(now, loop_->clock().now());
+        on_lost({kLostConnection,
+                 "it has been replaced, and speaks revision " + std::string(now.name) + " now",
+                 {}});
+      });
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -231,6 +264,7 @@ void UpstreamSession::check() {
                     {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
                       const auto self = weak.lock();
                       if (self == nullptr) return;
+                      if (!answer) self->doubt_era(answer.error());
                       self->check_.on_answered(!answer && answer.error().code == kNotFound);
                     }});
   }
@@ -359,7 +393,47 @@ std::shared_ptr<UpstreamCall> UpstreamSession::take(std::uint64_t number) {
 void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
   const auto found = requests_.find(number);
   if (found == requests_.end() || session_ == nullptr) return;
-  found->second.is_paused = session_->pause(found->second.number, is_paused) && is_paused;
+  Request& request = found->second;
+  const bool was_paused = request.is_paused;
+  request.is_paused = session_->pause(request.number, is_paused) && is_paused;
+  if (!request.is_paused || was_paused || !session_->shares_connection()) return;
+  request.paused_at = loop_->clock().now();
+  if (pause_timer_ != 0) return;
+  pause_timer_ = loop_->schedule_at(request.paused_at + kLongestPause, [this] {
+    pause_timer_ = 0;
+    end_long_pauses();
+  });
+}
+
+void UpstreamSession::end_long_pauses() {
+  const auto keep = shared_from_this();
+  const TimePoint now = loop_->clock().now();
+  std::vector<std::uint64_t> due;
+  std::optional<TimePoint> next;
+  for (const auto& [number, request] : requests_) {
+    if (!request.is_paused) continue;
+    const TimePoint end = request.paused_at + kLongestPause;
+    if (end <= now) {
+      due.push_back(number);
+    } else {
+      next = std::min(next.value_or(end), end);
+    }
+  }
+  for (const std::uint64_t number : due) {
+    const auto found = requests_.find(number);
+    if (found == requests_.end()) continue;
+    const auto call = found->second.call;
+    cancel(number);
+    call->on_answer(fail(
+        kBusy, "What the call has written was not read for " +
+                   std::to_string(std::chrono::floor<std::chrono::seconds>(kLongestPause).count()) +
+                   " s, and others wait for the connection to its server"));
+  }
+  if (!next) return;
+  pause_timer_ = loop_->schedule_at(*next, [this] {
+    pause_timer_ = 0;
+    end_long_pauses();
+  });
 }
 
 void UpstreamSession::cancel(std::uint64_t number) {
@@ -380,7 +454,10 @@ void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answe
   const auto call = take(number);
   if (call == nullptr) return;
   if (answer) heard();
-  if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
+  if (!answer) {
+    doubt_era(answer.error());
+    answer = std::unexpected(upstream_->explained(answer.error()));
+  }
   call->on_answer(std::move(answer));
   offer_waiting_later();  // it may be of the task that the call has become, or has not
 }

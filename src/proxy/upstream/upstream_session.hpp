@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,8 @@
 #include "protocol/logging_level.hpp"
 #include "proxy/upstream/change_feed.hpp"
 #include "proxy/upstream/client_identity.hpp"
+#include "proxy/upstream/era_check.hpp"
+#include "proxy/upstream/feed_owner.hpp"
 #include "proxy/upstream/level_teller.hpp"
 #include "proxy/upstream/session_check.hpp"
 #include "proxy/upstream/upstream.hpp"
@@ -72,13 +75,14 @@ class UpstreamListener {
 /// asked whether it still lives; if it does not say so either, it is given up, and a child process
 /// ends with that. Except for when_open(), callbacks never run within a call to this. Belongs to
 /// its loop; owned by shared pointers.
-class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession> {
+class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession>,
+                              private FeedOwner {
  public:
   /// `listener` outlives this. `is_shared`: several clients use it.
   UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, ClientIdentity client,
                   UpstreamListener& listener, bool is_shared = false);
   /// Ends the session in its orderly way.
-  ~UpstreamSession();
+  ~UpstreamSession() override;
   UpstreamSession(const UpstreamSession&) = delete;
   UpstreamSession& operator=(const UpstreamSession&) = delete;
 
@@ -111,7 +115,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   [[nodiscard]] bool shares_connection() const { return session_->shares_connection(); }
   /// Waits for the end of the server's task `id` in the same way. Only while the session is open.
   std::uint64_t follow(const std::string& id, std::shared_ptr<UpstreamCall> call);
-  /// As ClientSession::pause(). The server's silence does not count meanwhile.
+  /// As ClientSession::pause(). The server's silence does not count meanwhile. A request that holds
+  /// up others on the same connection is given up after kLongestPause.
   void pause(std::uint64_t number, bool is_paused);
   /// Nobody waits for the answer any more. Tells the server.
   void cancel(std::uint64_t number);
@@ -138,6 +143,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Refuses the questions that nobody has been asked. For the end of a lease.
   void refuse_questions();
   [[nodiscard]] bool is_idle() const { return requests_.empty(); }
+
+  static constexpr Duration kLongestPause = std::chrono::seconds(30);
+
   /// Drops everything and ends the session. `done` is called once, later. Nothing else may be
   /// called afterwards.
   void close(std::function<void()> done);
@@ -147,6 +155,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     ClientSession::Number number = 0;  // 0: it is held
     std::shared_ptr<UpstreamCall> call;
     bool is_paused = false;
+    TimePoint paused_at = {};
   };
   struct Waiting {
     ServerQuestion question;
@@ -171,6 +180,13 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// it knows it.
   void check();
   void on_listening();
+  /// The server may have been replaced by one of another era.
+  void doubt_era(const Error& why);
+  // FeedOwner
+  [[nodiscard]] std::uint64_t newest_request() const override;
+  void on_asked() override { has_asked_ = !requests_.empty(); }
+  void on_feed_refused(const Error& why) override { doubt_era(why); }
+  void on_subscribed(const std::string& uri, std::uint64_t since) override;
   void opened(const Result<void>& outcome);
   /// Whether the server has log levels.
   [[nodiscard]] bool has_levels() const;
@@ -208,6 +224,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Whether it belongs to a task that no call is, and that none may have become.
   [[nodiscard]] bool names_unknown_task(const json::object& params) const;
 
+  /// Gives up what is paused for too long.
+  void end_long_pauses();
   void heard();
   void watch();
   void on_silence();
@@ -234,9 +252,13 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool is_shared_;
   ChangeFeed feed_;
   SessionCheck check_;
-  bool is_needed_ = true;  // what is being opened, by a request
-  TimePoint heard_{};      // the server, last
+  EraCheck era_check_;
+  bool was_hinted_ = false;    // what is being opened: that the server is of the legacy era
+  bool was_left_out_ = false;  // the server, as no session could be opened
+  bool is_needed_ = true;      // what is being opened, by a request
+  TimePoint heard_{};          // the server, last
   Executor::TimerId timer_ = 0;
+  Executor::TimerId pause_timer_ = 0;
   bool is_probing_ = false;
 };
 

@@ -154,6 +154,11 @@ bool leaves_open(const std::string& prompt, const ReasoningMarks& marks) {
   return true;
 }
 
+/// Whether a template may take something out of the middle of a text.
+bool may_take_out(std::string_view source) {
+  return source.contains("replace") || (source.contains("split") && source.contains("join"));
+}
+
 common_chat_msg chat_message(std::string role, std::string content) {
   common_chat_msg message;
   message.role = std::move(role);
@@ -163,7 +168,7 @@ common_chat_msg chat_message(std::string role, std::string content) {
 
 }  // namespace
 
-ChatFormat::ChatFormat(const llama_model* model) : controls_(llama_model_get_vocab(model)) {
+ChatFormat::ChatFormat(const llama_model* model) : controls_(std::vector<std::string>()) {
   try {
     templates_ = common_chat_templates_init(model, "");
     explicit_ = common_chat_templates_was_explicit(templates_.get());
@@ -172,7 +177,9 @@ ChatFormat::ChatFormat(const llama_model* model) : controls_(llama_model_get_voc
                 {{"error", std::string_view(error.what())}});
     templates_ = common_chat_templates_init(model, "chatml");
   }
-  large_ = std::string_view(common_chat_templates_source(templates_.get())).size() > kLargeTemplate;
+  const std::string source = common_chat_templates_source(templates_.get());
+  large_ = source.size() > kLargeTemplate;
+  controls_ = ControlTexts(llama_model_get_vocab(model), may_take_out(source));
   try {
     learn_marks(model);
   } catch (const std::exception& error) {

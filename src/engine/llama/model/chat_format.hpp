@@ -65,7 +65,7 @@ class ChatFormat {
   ReasoningMarks marks_;
   std::vector<std::string> stops_;
   std::vector<std::string> visible_tokens_;
-  const ControlTexts controls_;
+  ControlTexts controls_;
 };
 
 }  // namespace sluice

@@ -61,9 +61,11 @@ std::vector<std::string> control_texts(const llama_vocab* vocab) {
 
 }  // namespace
 
-ControlTexts::ControlTexts(const llama_vocab* vocab) : ControlTexts(control_texts(vocab)) {}
+ControlTexts::ControlTexts(const llama_vocab* vocab, bool are_joined)
+    : ControlTexts(control_texts(vocab), are_joined) {}
 
-ControlTexts::ControlTexts(std::vector<std::string> texts) : texts_(std::move(texts)) {
+ControlTexts::ControlTexts(std::vector<std::string> texts, bool are_joined)
+    : texts_(std::move(texts)), are_joined_(are_joined) {
   std::erase_if(texts_, [](const std::string& text) {
     return text.empty() || first_utf8_part(text).length == text.size();
   });
@@ -78,12 +80,16 @@ ControlTexts::ControlTexts(std::vector<std::string> texts) : texts_(std::move(te
   for (const std::string& rest : rests_) rest_firsts_.set(static_cast<unsigned char>(rest.front()));
 }
 
+bool ControlTexts::may_begin(std::string_view text) const {
+  return is_first(text.front()) && (are_joined_ || begins_in(texts_, text));
+}
+
 bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
   std::string out;
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view left = std::string_view(text).substr(at);
-    if (!is_first(left.front()) || !begins_in(texts_, left)) {
+    if (!may_begin(left)) {
       ++at;
       continue;
     }

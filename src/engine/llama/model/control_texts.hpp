@@ -16,14 +16,16 @@ namespace sluice {
 class ControlTexts {
  public:
   /// Those of the control tokens of `vocab`, of the tokens that end an answer, and of those that
-  /// its makers have added and that are no words.
-  explicit ControlTexts(const llama_vocab* vocab);
+  /// its makers have added and that are no words. `are_joined`: parts of what is broken up may be
+  /// taken out afterwards, so that others come to stand side by side.
+  ControlTexts(const llama_vocab* vocab, bool are_joined);
   /// Texts of one character are left out: they cannot be broken up.
-  explicit ControlTexts(std::vector<std::string> texts);
+  explicit ControlTexts(std::vector<std::string> texts, bool are_joined = false);
 
   /// Puts `mark` behind the first character of each of these in `text`, also if only its beginning
-  /// stands at the end of `text`. So none is left that begins in `text`, whatever follows, if the
-  /// text on each side of a mark is tokenized by itself. Returns whether there was one.
+  /// stands at the end of `text`; if parts may be joined, behind each such character. So none is
+  /// left that begins in `text`, whatever follows, if the text on each side of a mark is tokenized
+  /// by itself. Returns whether there was one.
   bool break_up(std::string& text, std::string_view mark) const;
   /// The same for the names and strings in `text`, which is JSON. Some templates write the first
   /// character of one in front of a name, so `mark` is also put in front of a name that begins with
@@ -31,11 +33,14 @@ class ControlTexts {
   bool break_up_json(std::string& text, std::string_view mark) const;
 
  private:
+  /// Whether one of these may begin here.
+  [[nodiscard]] bool may_begin(std::string_view text) const;
   [[nodiscard]] bool is_first(char c) const { return firsts_[static_cast<unsigned char>(c)]; }
   bool break_up_value(json::value& value, std::string_view mark) const;
 
   std::vector<std::string> texts_;  // sorted
-  std::bitset<256> firsts_;         // their first bytes
+  bool are_joined_;
+  std::bitset<256> firsts_;  // their first bytes
   /// How these go on from a character that is no letter and no digit: templates look for names that
   /// are words. Sorted.
   std::vector<std::string> rests_;

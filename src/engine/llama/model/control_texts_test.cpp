@@ -42,6 +42,13 @@ TEST(ControlTexts, OrdinaryTextStaysAsItIs) {
   }
 }
 
+TEST(ControlTexts, WhereTextMayBeTakenOutNoneComesTogether) {
+  const ControlTexts joined({"<|user|>", "[INST]"}, true);
+  std::string text = "a<|us/thinker|> [IN/thinkST] b";
+  EXPECT_TRUE(joined.break_up(text, "#"));
+  EXPECT_EQ(text, "a<#|us/thinker|> [#IN/thinkST] b");
+}
+
 TEST(ControlTexts, WhatMayGoOnBehindTheTextIsBrokenUpToo) {
   EXPECT_EQ(broken_up("yes<"), "yes<#");
   EXPECT_EQ(broken_up("<|en"), "<#|en");

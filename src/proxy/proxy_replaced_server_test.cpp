@@ -1,0 +1,208 @@
+// A server behind the proxy becomes another one, on the same address.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "proxy/proxy_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Kind = FakeClient::Kind;
+
+/// A server that refuses what comes over connections from before it was replaced.
+struct ReplacedServer : FakeServer {
+  explicit ReplacedServer(bool is_modern) : FakeServer("behind", is_modern) { answer_calls(*this); }
+
+  void replace_by(bool is_modern) {
+    modern = is_modern;
+    on_message = [this, old = opened, answer = on_message, code = is_modern ? -32022 : -32000](
+                     FakeLink& link, const json::object& message) {
+      if (link.number() > old) return answer(link, message);
+      if (message.contains("id")) refuse(link, message, code, "Server not initialized");
+    };
+  }
+};
+
+class ProxyOfReplacedServerTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ProxyOfReplacedServerTest, AnOpenSessionIsBegunAnewInTheOtherEra) {
+  ReplacedServer server(GetParam());
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return client.result_of(id);
+  };
+  EXPECT_THAT(call(), HasSubstr("behind tool 1"));
+  server.replace_by(!GetParam());
+  EXPECT_THAT(call(), HasSubstr("Server not initialized"));
+  EXPECT_THAT(call(), HasSubstr("behind tool"));
+  EXPECT_THAT(server.links, SizeIs(1)) << "the look is over, and so is the old session";
+}
+
+TEST_P(ProxyOfReplacedServerTest, ItIsLookedForOnceAMinute) {
+  ReplacedServer server(GetParam());
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  // It is the same, and refuses this request.
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (message.contains("id")) server.refuse(link, message, -32601, "Unknown");
+  };
+  for (int i = 0; i < 100; ++i) {
+    client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+  }
+  EXPECT_EQ(server.opened, 2U);
+  proxy.advance(60s);
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_EQ(server.opened, 3U);
+}
+
+TEST_P(ProxyOfReplacedServerTest, AnotherClientDoesNotNotice) {
+  ReplacedServer server(GetParam());
+  FakeProxy proxy({server.upstream()});
+  FakeClient first(*proxy.server, Kind::connection);
+  first.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.replace_by(!GetParam());
+  if (server.modern) server.refusal = "Unknown method";
+  FakeClient second(*proxy.server, Kind::connection, {.id = "bob"});
+  const auto id = second.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_THAT(second.result_of(id), HasSubstr("behind tool"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Eras, ProxyOfReplacedServerTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Modern" : "Legacy"; });
+
+TEST(ProxyTest, AServerMaySpeakAnotherLegacyRevisionThanBefore) {
+  ReplacedServer server(false);
+  server.legacy_revision = "2025-03-26";
+  FakeProxy proxy({server.upstream()});
+  FakeClient first(*proxy.server, Kind::connection);
+  first.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.legacy_revision = "2025-06-18";
+  FakeClient second(*proxy.server, Kind::connection, {.id = "bob"});
+  const auto call = [&] {
+    const auto id = second.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return second.result_of(id);
+  };
+  EXPECT_THAT(call(), HasSubstr("behind tool"));
+  // The session that was opened with what was known of the server can be renewed, too.
+  server.legacy_revision = "2025-11-25";
+  server.on_message = [&, old = server.opened, is_new = false, answer = server.on_message](
+                          FakeLink& link, const json::object& message) mutable {
+    const bool is_of_old = !is_new && link.number() == old && message.contains("id");
+    if (!is_of_old) return answer(link, message);
+    is_new = true;
+    link.forget_session(to_json(message.at("id")));
+  };
+  EXPECT_THAT(call(), HasSubstr("behind tool"));
+}
+
+TEST(ProxyTest, AClientIsToldOfWhatMayHaveChangedBeforeALegacyServerTookItsSubscription) {
+  FakeServer server("behind", false);
+  std::vector<json::object> subscribes;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") == "resources/subscribe") {
+      subscribes.push_back(message);
+    } else if (message.contains("id")) {
+      server.answer(link, message, json::object());
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto listen = [&](std::string_view uri) {
+    client.request("subscriptions/listen",
+                   {{"notifications", {{"resourceSubscriptions", json::array{uri}}}}});
+    proxy.run();
+  };
+  const auto take = [&] {
+    server.answer(*server.links.front(), subscribes.back(), json::object());
+    proxy.run();
+  };
+  const auto updates = [&] { return client.heard_of("notifications/resources/updated").size(); };
+  client.request("resources/read", {{"uri", "x:y"}});
+  proxy.run();
+  listen("x:quiet");
+  take();
+  EXPECT_THAT(updates(), Eq(0U)) << "it has asked nothing since then";
+  listen("x:y");
+  client.request("resources/read", {{"uri", "x:y"}});
+  proxy.run();
+  take();
+  EXPECT_THAT(updates(), Eq(1U));
+  server.on_message = {};
+}
+
+TEST(ProxyTest, AClientIsToldOfAServerThatWasLeftOut) {
+  FakeServer one("one", true);
+  FakeServer other("other", true);
+  answer_calls(one);
+  answer_calls(other);
+  other.absent = true;
+  FakeProxy proxy({one.upstream(true), other.upstream(true)});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("tools/list");
+  proxy.run();
+  other.absent = false;
+  proxy.advance(60s);
+  EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), IsEmpty());
+  const auto id = client.request("tools/call", {{"name", "other_tool"}});
+  proxy.run();
+  EXPECT_THAT(client.result_of(id), HasSubstr("other tool"));
+  EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), SizeIs(1));
+}
+
+TEST(ProxyTest, ACallThatIsNotReadHoldsUpASharedConnectionForHalfAMinute) {
+  FakeServer server("behind", false);
+  server.shares_connection = true;
+  json::object asked;
+  server.on_message = [&](FakeLink& link, const json::object& message) {
+    if (text_at(message, "method") != "tools/call") {
+      if (message.contains("id")) server.answer(link, message, json::object());
+      return;
+    }
+    asked = message;
+    const std::string much(4096, 'a');
+    for (int i = 0; i < 300; ++i) {
+      server.post(link, {{"jsonrpc", "2.0"},
+                         {"method", "notifications/progress"},
+                         {"params",
+                          {{"progressToken", message.at("params").at("_meta").at("progressToken")},
+                           {"progress", i},
+                           {"message", much}}}});
+    }
+  };
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  client.reads = false;
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_THAT(server.links.front()->paused, SizeIs(1));
+  proxy.advance(29s);
+  EXPECT_THAT(server.links.front()->paused, SizeIs(1));
+  proxy.advance(1s);
+  EXPECT_THAT(server.links.front()->paused, IsEmpty());
+  client.drain();
+  proxy.run();
+  EXPECT_THAT(client.result_of(id), HasSubstr("was not read for 30 s"));
+  EXPECT_THAT(server.heard.back(), HasSubstr("notifications/cancelled"));
+  server.on_message = {};
+}
+
+}  // namespace
+}  // namespace sluice
