@@ -191,6 +191,18 @@ TEST(RunHistory, LongTextsAreCutBetweenCharacters) {
   EXPECT_THAT(last(history), HasSubstr("]\n[... 6 bytes left out ...]\n6789äöü"));
 }
 
+TEST(RunHistory, APlaceholderSaysHowMuchIsLeftOutOfItAltogether) {
+  RunHistory history({.max_update = 10});
+  history.add_input("go");
+  history.add_answer("", {call("a")});
+  history.detach_open_calls();
+  history.add_output("a", {0, 0}, "0123456789", 0);
+  history.add_output("a", {1, 1}, "abcdef", 0);
+  EXPECT_THAT(last(history), HasSubstr("[... 6 bytes left out ...]\\n6789abcdef"));
+  history.add_output("a", {2, 2}, "klm", 100);
+  EXPECT_THAT(last(history), HasSubstr("[... 116 bytes left out ...]\\nklm"));
+}
+
 TEST(RunHistory, KnowsWhatIsNewSinceTheLastAnswer) {
   RunHistory history({});
   EXPECT_EQ(history.new_messages(), 0U);

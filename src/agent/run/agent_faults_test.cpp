@@ -444,6 +444,32 @@ TEST(AgentRunFaults, TheEndOfTheTimeBreaksAnAnswerOff) {
   EXPECT_TRUE(bench.model.asked[1]->is_cancelled) << "an answer goes on though the time is over";
 }
 
+TEST(AgentRunFaults, TheLastAnswerIsBrokenOffToo) {
+  AgentOptions options;
+  options.budget.time = 1s;
+  RunBench bench(options);
+  bench.start();
+  bench.loop.advance(1s);
+  ASSERT_THAT(bench.model.asked, SizeIs(2));
+  bench.model.say("So far");
+  bench.loop.advance(29s);
+  EXPECT_FALSE(bench.model.last().is_cancelled);
+  bench.loop.advance(1s);
+  EXPECT_TRUE(bench.model.last().is_cancelled);
+  EXPECT_EQ(faulty_status(bench.take()), "incomplete budget: time");
+}
+
+TEST(AgentRunFaults, ALongCallIsCountedOnce) {
+  RunBench bench;
+  bench.model.streams_calls = true;
+  bench.start();
+  bench.model.call("stream", {{"x", std::string(600'000, 'x')}}, "a");
+  bench.model.end(Completion::Reason::tool_calls);
+  (void)bench.take();
+  bench.loop.run();
+  EXPECT_THAT(bench.tools.started, SizeIs(1));
+}
+
 TEST(AgentRunFaults, WhatTheEngineSaysTooLateReachesNoLoop) {
   RunBench bench;
   bench.start();

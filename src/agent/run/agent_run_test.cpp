@@ -298,6 +298,8 @@ TEST(AgentRun, WhatCannotBeCalledIsSaid) {
   ASSERT_THAT(bench.model.asked, SizeIs(2));
   EXPECT_THAT(bench.shown()[2].content, HasSubstr("there is no tool nothing"));
   EXPECT_THAT(bench.shown()[3].content, HasSubstr("no JSON object"));
+  EXPECT_EQ(bench.shown()[1].tool_calls[1].arguments, R"({"unreadable":"{oops"})")
+      << "servers read it again";
   EXPECT_EQ(bench.shown()[4].content, "fine");
   EXPECT_NE(bench.shown()[4].tool_call_id, "a");
 }
