@@ -139,11 +139,13 @@ void LineProtocol::on_tick(TimePoint now) {
   // While a peer does not read, nothing is read from it. That time does not count for its line.
   if (line_at_ != TimePoint{} && connection_->is_output_full()) line_at_ = now;
   const bool is_slow = line_at_ != TimePoint{} && is_late(line_at_, options_->line_timeout);
-  // The end of the input is not read while the peer leaves too much unread.
+  // The end of the input is not read while the peer leaves too much unread, nor while the handler
+  // takes no more.
   const bool is_stuck = connection_->is_at_end() && connection_->is_output_full();
-  if (is_stuck && ended_at_ == TimePoint{}) ended_at_ = now;
-  const bool has_ended =
-      end_told_ || (is_stuck && connection_->stalled_for() >= options_->end_timeout);
+  const bool is_unread = connection_->is_at_end() && input_paused_;
+  if ((is_stuck || is_unread) && ended_at_ == TimePoint{}) ended_at_ = now;
+  const bool has_ended = end_told_ || is_unread ||
+                         (is_stuck && connection_->stalled_for() >= options_->end_timeout);
   if (is_slow || (has_ended && is_late(ended_at_, options_->end_timeout))) {
     connection_->note_timeout(is_slow ? "a line" : "the end of its connection");
     connection_->give_up();

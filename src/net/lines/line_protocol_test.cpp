@@ -103,6 +103,19 @@ TEST_F(LineProtocolTest, AHandlerMayTakeItsTimeForALine) {
   EXPECT_EQ(take_events(), (Events{"end"}));
 }
 
+TEST_F(LineProtocolTest, AHandlerThatTakesNoMoreDoesNotHoldUpTheEndForEver) {
+  using namespace std::chrono_literals;
+  options.end_timeout = 2s;
+  pauses = true;
+  executor.advance(1s);
+  peer->write("a\nb");
+  peer->end();
+  executor.advance(1500ms);
+  EXPECT_TRUE(peer->is_open());
+  executor.advance(1500ms);
+  EXPECT_TRUE(peer->is_over());
+}
+
 TEST_F(LineProtocolTest, ALongLineIsOneEvent) {
   peer->write(std::string(100, 'x'));
   peer->write(std::string(100, 'x') + "\nc\n");
