@@ -23,6 +23,7 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 using Kind = FakeClient::Kind;
@@ -352,7 +353,7 @@ TEST(ProxyTest, ASubscriptionOutlivesItsConnection) {
   server.links.front()->die();
   for (int i = 0; i < 84; ++i) proxy.advance(500ms);
   EXPECT_EQ(asked, 2U);
-  EXPECT_THAT(client.heard_of("notifications/resources/updated"), SizeIs(1))
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), Not(IsEmpty()))
       << "it may have changed meanwhile";
   server.on_message = {};
 }

@@ -244,7 +244,7 @@ TEST_P(ProxyOfModernClientsTest, TellsOfWhatMayHaveChangedBeforeTheServerKnewWho
       {{"notifications", {{"toolsListChanged", true}, {"resourceSubscriptions", {"x:y"}}}}});
   proxy.run();
   EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), SizeIs(1));
-  EXPECT_THAT(client.heard_of("notifications/resources/updated"), SizeIs(1));
+  EXPECT_THAT(client.heard_of("notifications/resources/updated"), Not(IsEmpty()));
   EXPECT_THAT(client.heard_of("notifications/prompts/list_changed"), IsEmpty());
 }
 

@@ -52,6 +52,11 @@ class FakeLink final : public ServerLink {
   void say_in_reply_to(const json::object& request, const json::object& message) {
     if (owner_ != nullptr) owner_->on_reply(to_json(request.at("id")), to_json(message));
   }
+  /// As a transport that refuses the request in place of its server.
+  void refuse(const json::object& request, int status) {
+    if (owner_ == nullptr) return;
+    owner_->on_unanswered(to_json(request.at("id")), {status, "Server not initialized", {}});
+  }
   void die() {
     if (Owner* const owner = std::exchange(owner_, nullptr)) {
       owner->on_lost({kLostConnection, "it has died", {}});

@@ -372,7 +372,9 @@ void AgentRun::expire(TimePoint now) {
   }
   if (phase_ == Phase::closing && options_.budget.time > Duration::zero() &&
       now >= last_answer_until()) {
-    return break_off();
+    if (!events_->is_full()) return break_off();
+    // Nobody takes what it has said.
+    closing_at_ = now;
   }
   if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
   used_up_ = "time";
@@ -383,7 +385,7 @@ void AgentRun::expire(TimePoint now) {
 }
 
 TimePoint AgentRun::last_answer_until() const {
-  return began_at_ + at_most_forever(options_.budget.time + options_.budget.last_answer);
+  return std::max(began_at_ + options_.budget.time, closing_at_) + options_.budget.last_answer;
 }
 
 std::optional<TimePoint> AgentRun::next_deadline() const {

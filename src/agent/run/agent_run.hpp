@@ -156,7 +156,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void expire(TimePoint now);
   /// Sees to it that advance() runs when the next thing is due.
   void arm();
-  /// When the last answer of a run with a limited time is broken off.
+  /// When the last answer of a run with a limited time is broken off. The time in which nobody
+  /// takes its events does not count.
   [[nodiscard]] TimePoint last_answer_until() const;
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
@@ -255,6 +256,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::uint64_t last_input_ = 0;
   std::uint64_t last_call_ = 0;
   TimePoint began_at_{};
+  TimePoint closing_at_ = TimePoint::min();  // when the last answer was asked for
   std::optional<TimePoint> grace_until_;
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length

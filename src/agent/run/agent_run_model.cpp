@@ -93,6 +93,7 @@ void AgentRun::ask() {
   if (used_up_.empty()) used_up_ = exhausted_budget(is_reaction);
   if (!used_up_.empty() && phase_ != Phase::closing) {
     phase_ = Phase::closing;
+    closing_at_ = loop_->clock().now();
     write(AgentEventType::run_budget, {}, {{"budget", used_up_}});
     end_reason_ = "budget: " + used_up_;
   }
@@ -184,12 +185,14 @@ bool AgentRun::on_delta(const Delta& delta) {
 }
 
 void AgentRun::count(Usage& used, const Answer& answer) {
-  // Not all servers say it. About four bytes of English are a token.
+  // Not all servers say it, and few of an answer that is broken off. About four bytes of English
+  // are a token.
   constexpr std::size_t kBytesOfToken = 4;
-  if (used.completion_tokens == 0) {
+  if (used.completion_tokens == 0 || answer.is_cancelled()) {
     const std::size_t bytes = std::max(answer.bytes, answer.bytes_of_parts);
     used.completion_tokens =
-        static_cast<std::uint32_t>((bytes + kBytesOfToken - 1) / kBytesOfToken);
+        std::max(used.completion_tokens,
+                 static_cast<std::uint32_t>((bytes + kBytesOfToken - 1) / kBytesOfToken));
   }
   if (answer.is_cancelled() && used.prompt_tokens == 0) {
     // Its server did not come to say so. It has read at least what it had read before.

@@ -197,10 +197,19 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
 }
 
 /// What a server is called by events, and in front of a tool's name that another server has too.
-/// The path and query of a URL may be secret.
-std::string label_of(const std::string& word) {
+/// The path and query of a URL may be secret. Those that are `taken` get a number.
+std::string label_of(const std::string& word, const std::vector<AgentServer>& taken) {
   const Result<Url> url = parse_url(word);
-  return url ? url->authority() : word;
+  // A socket's name ends at its URL (http+unix:SOCKET#/path).
+  const std::string label = url                              ? url->authority()
+                            : word.starts_with("http+unix:") ? word.substr(0, word.find('#'))
+                                                             : word;
+  const auto is_taken = [&taken](const std::string& name) {
+    return std::ranges::find(taken, name, &AgentServer::label) != taken.end();
+  };
+  std::string numbered = label;
+  for (int i = 2; is_taken(numbered); ++i) numbered = label + "-" + std::to_string(i);
+  return numbered;
 }
 
 /// Connects to the servers. Throws Error with an exit code.
@@ -219,9 +228,10 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
     if (!client) throw std::move(client.error());
     servers.push_back({.label = label, .client = *std::move(client)});
   };
-  for (const std::string& word : arguments.servers) open({.word = word}, label_of(word));
+  for (const std::string& word : arguments.servers) open({.word = word}, label_of(word, servers));
   if (!arguments.remote.command.empty()) {
-    open({.command = arguments.remote.command}, arguments.remote.command.front());
+    open({.command = arguments.remote.command},
+         label_of(arguments.remote.command.front(), servers));
   }
   return servers;
 }
@@ -249,7 +259,7 @@ void ask_about_call(Run& run, const json::object& event, const AgentArguments& a
   // What was typed before is no answer to this.
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   user->show("Call " + one_line(text_at(event, "tool")) + " with " +
-             (given == nullptr ? "nothing" : printable_json(to_json(*given))) +
+             (given == nullptr ? "nothing" : visible_json(to_json(*given))) +
              "? It may change something. [y/N] ");
   const auto line = user->read_line();
   if (Interrupts::is_pending()) return;  // the run ends

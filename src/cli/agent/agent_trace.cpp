@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -17,9 +18,13 @@ namespace sluice {
 
 TraceWriter::~TraceWriter() {
   if (fd_ < 0) return;
-  close(fd_);
+  struct stat own{};
+  struct stat there{};
   // Of a run that could not begin, nothing is in the way of another try.
-  if (!has_begun_) ::unlink(path_.c_str());
+  const bool is_there = ::fstat(fd_, &own) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+                        own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+  close(fd_);
+  if (!has_begun_ && is_there) ::unlink(path_.c_str());
 }
 
 Result<void> TraceWriter::open(const std::string& path) {

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "cli/options/exit_code.hpp"
 #include "cli/terminal/interrupts.hpp"
@@ -131,7 +132,44 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string printable_json(std::string_view json) {
+namespace {
+
+/// Code points that have no shape of their own (Unicode 15, Default_Ignorable_Code_Point, without
+/// the joiner and the selectors of emoji).
+bool is_invisible(char32_t point) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 12> kRanges = {{{0xAD, 0xAD},
+                                                                      {0x34F, 0x34F},
+                                                                      {0x61C, 0x61C},
+                                                                      {0x115F, 0x1160},
+                                                                      {0x17B4, 0x17B5},
+                                                                      {0x180B, 0x180F},
+                                                                      {0x200B, 0x200C},
+                                                                      {0x2060, 0x206F},
+                                                                      {0x3164, 0x3164},
+                                                                      {0xFEFF, 0xFEFF},
+                                                                      {0xFFA0, 0xFFA0},
+                                                                      {0xE0000, 0xE0FFF}}};
+  return std::ranges::any_of(kRanges, [point](const auto& range) {
+    return point >= range.first && point <= range.second;
+  });
+}
+
+void append_escape(std::string& out, char32_t point) {
+  constexpr char32_t kFirstBehindPlane0 = 0x10000;
+  std::array<char, 16> escape{};
+  if (point < kFirstBehindPlane0) {
+    std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(point));
+  } else {
+    const char32_t rest = point - kFirstBehindPlane0;
+    std::snprintf(escape.data(), escape.size(), "\\u%04x\\u%04x",
+                  static_cast<unsigned>(0xD800 + (rest >> 10U)),
+                  static_cast<unsigned>(0xDC00 + (rest & 0x3FFU)));
+  }
+  out.append(escape.data());
+}
+
+template <class Predicate>
+std::string escaped_json(std::string_view json, Predicate is_escaped) {
   std::string out;
   out.reserve(json.size());
   while (!json.empty()) {
@@ -139,15 +177,23 @@ std::string printable_json(std::string_view json) {
     const std::string_view bytes = json.substr(0, part.length);
     json.remove_prefix(part.length);
     const char32_t character = part.valid ? code_point_of(bytes) : U' ';
-    if (bytes == "\n" || !is_control(character)) {
+    if (bytes == "\n" || !is_escaped(character)) {
       out.append(bytes);
     } else {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(character));
-      out.append(escape.data());
+      append_escape(out, character);
     }
   }
   return out;
+}
+
+}  // namespace
+
+std::string printable_json(std::string_view json) {
+  return escaped_json(json, is_control);
+}
+
+std::string visible_json(std::string_view json) {
+  return escaped_json(json, [](char32_t each) { return is_control(each) || is_invisible(each); });
 }
 
 std::string text_for(int fd, std::string_view text) {

@@ -78,6 +78,10 @@ std::string one_line(std::string_view text);
 /// `json` text with the characters that printable() removes as \u escapes: the same JSON.
 std::string printable_json(std::string_view json);
 
+/// The same, and with the characters as escapes that cannot be seen, such as a zero width space.
+/// For what a user is to judge.
+std::string visible_json(std::string_view json);
+
 /// What standard output or standard error, `fd`, gets of a peer's text: printable() if it is a
 /// terminal. A pipe or a file gets the text as it is.
 std::string text_for(int fd, std::string_view text);

@@ -190,7 +190,9 @@ void HttpLink::send_next(Lane* lane) {
 }
 
 void HttpLink::reopen_stream(std::uint64_t number) {
-  if (reopening_.after != 0 && number > reopening_.after) listen(std::exchange(reopening_, {}));
+  const bool is_due = reopening_.after != 0 && number > reopening_.after &&
+                      loop_->clock().now() >= reopening_.not_before;
+  if (is_due) listen(std::exchange(reopening_, {}));
 }
 
 void HttpLink::listen(Reopening from) {

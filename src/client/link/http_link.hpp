@@ -114,6 +114,7 @@ class HttpLink final : public ServerLink {
   /// A stream of messages that belong to no request, which was refused authorization.
   struct Reopening {
     std::uint64_t after = 0;  // the last exchange that was begun before that; 0: there is none
+    TimePoint not_before = TimePoint::min();
     bool was_open = false;
     std::string last_event = {};
     std::size_t refusals = 0;  // in a row

@@ -22,6 +22,9 @@ constexpr std::size_t kMaxSessionId = 1024;
 constexpr Duration kEpilogue = std::chrono::seconds(2);
 /// How often a stream that belongs to no request is asked for again if the server may have none.
 constexpr std::size_t kMaxRefusals = 8;
+/// How long a stream that never was is not asked for again after it was refused authorization. Some
+/// servers have none, and say so in this way; each time costs them a new token.
+constexpr Duration kReopeningPause = std::chrono::seconds(30);
 /// The shortest wait before a stream is resumed, whatever the server asks for.
 constexpr Duration kShortestWait = std::chrono::milliseconds(100);
 
@@ -31,6 +34,8 @@ bool is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+/// How often it is asked to go on from an event that it may not know; a gateway may refuse it, too.
+constexpr std::size_t kMaxRefusalsOfEvent = 4;
 /// The longest id of an event that is sent back to the server.
 constexpr std::size_t kMaxEventId = 4096;
 
@@ -180,6 +185,7 @@ void HttpLink::Exchange::on_complete() {
   if (link_ == nullptr) return;
   const std::shared_ptr<Exchange> keep = shared_from_this();
   if (is_events_) {
+    if (unaddressed_) return link_->owner_->awaits(id_) ? fail(*unaddressed_) : end();
     std::string why = "The stream ended before the answer came";
     if (is_misdirected_) why.append("; it answers another request");
     if (is_probe_) return fail({status_, std::move(why), {}});
@@ -233,7 +239,12 @@ void HttpLink::Exchange::on_failure(const Error& why) {
   // reads that of a stream that belongs to no request.
   const bool is_refusal = why.code == kUnauthorized || why.code == kForbidden;
   if (is_refusal && is_standalone_ && ++refusals_ <= kMaxRefusals) {
-    link_->reopening_ = {link_->last_number_, was_open_, last_event_, refusals_};
+    const TimePoint now = link_->loop_->clock().now();
+    link_->reopening_ = {.after = link_->last_number_,
+                         .not_before = was_open_ ? now : now + kReopeningPause,
+                         .was_open = was_open_,
+                         .last_event = last_event_,
+                         .refusals = refusals_};
   }
   if (is_refusal) return fail(why);
   stream_ended({kLostConnection, why.message, {}});
@@ -250,17 +261,17 @@ void HttpLink::Exchange::stream_refused() {
   const bool is_trouble = status_ >= kInternalServerError || status_ == kRequestTimedOut ||
                           status_ == kConflict || status_ == kTooEarly;
   bool may_open = is_passing_trouble(status_);
-  if (!may_open && was_open_ && !is_unknown) {
-    may_open = status_ != kMethodNotAllowed;
-  } else if (!may_open && (was_open_ || is_trouble)) {
+  if (!may_open && was_open_) {
     // Nothing else may tell an idle client that its session is gone.
-    const bool waits = is_unknown && !link_->owner_->on_session_doubted();
+    if (is_unknown) link_->owner_->on_session_doubted();
     if (link_ == nullptr) return;
-    may_open = waits || ++refusals_ <= kMaxRefusals;
+    may_open = is_unknown || status_ != kMethodNotAllowed;
+  } else if (!may_open && is_trouble) {
+    may_open = ++refusals_ <= kMaxRefusals;
   }
   // The server may not know the event any more from which it is to go on. Not all say so with 400.
   const bool is_of_event = !last_event_.empty() && !is_passing_trouble(status_);
-  if (is_of_event && (status_ == kBadRequest || ++refusals_of_event_ > 1)) {
+  if (is_of_event && (status_ == kBadRequest || ++refusals_of_event_ >= kMaxRefusalsOfEvent)) {
     last_event_.clear();
     refusals_of_event_ = 0;
   }
@@ -311,7 +322,8 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
       event.last_event_id.size() <= kMaxEventId ? event.last_event_id : std::string_view();
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
-  if (const auto error = unaddressed_error(event.data)) return fail(*error);
+  // The answer may still follow.
+  if (auto error = unaddressed_error(event.data)) return void(unaddressed_ = std::move(error));
   if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
   // Nothing should follow the answer but the stream's end.
   const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);

@@ -121,9 +121,10 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
-  std::string other_type_;       // of the reply, if it is not JSON
-  std::string redirect_;         // where the server wants the request to go
-  bool is_misdirected_ = false;  // the reply has the answer to another request
+  std::string other_type_;            // of the reply, if it is not JSON
+  std::string redirect_;              // where the server wants the request to go
+  bool is_misdirected_ = false;       // the reply has the answer to another request
+  std::optional<Error> unaddressed_;  // that a stream has brought
   std::string challenge_;
   std::string session_;     // of the server that it belongs to; empty: none
   std::string last_event_;  // where the stream can be resumed

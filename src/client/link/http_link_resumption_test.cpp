@@ -88,14 +88,14 @@ TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
 
 class RefusedEventTest : public HttpLinkTest, public ::testing::WithParamInterface<int> {};
 
-TEST_P(RefusedEventTest, IsNotAskedForAThirdTime) {
+TEST_P(RefusedEventTest, IsNotAskedForAgainAndAgain) {
   open_legacy(true);
   standalone.reply->start(200, kEvents);
   standalone.reply->write(std::string_view(event("e1", progress(7, 1))));
   standalone.reply->finish();
   std::vector<std::string> places;
   std::vector<Asked> others;  // a doubt about the session
-  while (places.size() < 3) {
+  while (places.size() < 5) {
     Asked each = next();
     if (each.method == "GET") {
       places.push_back(each.last_event);
@@ -104,7 +104,7 @@ TEST_P(RefusedEventTest, IsNotAskedForAThirdTime) {
       others.push_back(std::move(each));
     }
   }
-  EXPECT_THAT(places, ElementsAre("e1", "e1", ""));
+  EXPECT_THAT(places, ElementsAre("e1", "e1", "e1", "e1", ""));
 }
 
 INSTANTIATE_TEST_SUITE_P(Statuses, RefusedEventTest, ::testing::Values(404, 410, 422, 500));
@@ -139,9 +139,19 @@ TEST_F(HttpLinkTest, AnErrorWithoutAnIdInAStreamIsTheAnswer) {
   post.reply->start(200, kEvents);
   post.reply->write(std::string_view(
       event("", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"too busy"}})")));
-  post.reply->flush();
+  post.reply->finish();
   ASSERT_TRUE(hears(1));
   EXPECT_THAT(said, ElementsAre("-32005 too busy"));
+  // Unless another one follows.
+  call();
+  post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(
+      event("", R"({"jsonrpc":"2.0","error":{"code":-32005,"message":"too busy"}})") +
+      event("", answer(3, "{}"))));
+  post.reply->finish();
+  ASSERT_TRUE(hears(2));
+  EXPECT_EQ(said.back(), "{}");
 }
 
 TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {

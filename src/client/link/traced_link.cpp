@@ -130,7 +130,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   void on_session_over(const RequestId& id) override { owner_->on_session_over(id); }
   void on_old_session_over(const RequestId& id) override { owner_->on_old_session_over(id); }
   void on_connected(const RequestId& id) override { owner_->on_connected(id); }
-  bool on_session_doubted() override { return owner_->on_session_doubted(); }
+  void on_session_doubted() override { owner_->on_session_doubted(); }
   void on_listening() override { owner_->on_listening(); }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override { owner_->on_lost(why); }

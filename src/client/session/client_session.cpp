@@ -116,6 +116,9 @@ void ClientSession::renewed(const Result<void>& outcome) {
   has_no_session_ = !outcome;
   is_preparing_ = outcome && options_.before_repeating != nullptr;
   if (!outcome) {
+    if (options_.on_not_renewed && is_refusal(outcome.error())) {
+      later([this, why = outcome.error()] { options_.on_not_renewed(why); });
+    }
     for (const Number number : std::exchange(held_, {})) {
       if (requests_.find(number) != nullptr) end_later(number, std::unexpected(outcome.error()));
     }

@@ -113,7 +113,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_broken_off(const RequestId& id, const Error& why) override;
   void on_session_over(const RequestId& id) override { to_new_session(id, true); }
   void on_old_session_over(const RequestId& id) override { to_new_session(id, false); }
-  bool on_session_doubted() override;
+  void on_session_doubted() override;
   void on_listening() override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;

@@ -300,8 +300,14 @@ void ClientSession::on_partial_result(const json::object& params) {
 }
 
 void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
-  const OpenRequest* const request = requests_.find(requests_.number_of(id));
-  if (request != nullptr) unanswered(id, explained(*request, why));
+  const Number number = requests_.number_of(id);
+  const OpenRequest* const request = requests_.find(number);
+  if (request == nullptr) return;
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  const Error explanation = explained(*request, why);
+  const bool is_told = options_.on_refused && !handshake_.is_running();
+  if (is_told && is_refusal(why)) options_.on_refused(number, why);
+  unanswered(id, explanation);
 }
 
 void ClientSession::on_broken_off(const RequestId& id, const Error& why) {
@@ -364,16 +370,15 @@ bool ClientSession::awaits(const RequestId& id) const {
   return requests_.number_of(id) != 0;
 }
 
-bool ClientSession::on_session_doubted() {
+void ClientSession::on_session_doubted() {
   // Whatever is under way finds out by itself. A server may forget each session at once.
   const TimePoint now = loop_->clock().now();
   if (handshake_.is_running() || !has_session() || requests_.size() > 0 || now < next_doubt_) {
-    return false;
+    return;
   }
   next_doubt_ = now + kDoubtPause;
   // If the session is over, the answer says so, and begins another.
   begin("ping", {}, {.timeout = kDoubtPatience}, {});
-  return true;
 }
 
 void ClientSession::on_listening() {

@@ -31,8 +31,9 @@ std::uint32_t token_count_at(const json::object& object, std::string_view name) 
 }
 
 std::string arguments_at(const json::object& call) {
-  const json::object* const whole = object_at(call, "arguments");
-  return whole == nullptr ? std::string(text_at(call, "arguments")) : to_json(*whole);
+  const json::value* const given = call.if_contains("arguments");
+  if (given == nullptr || given->is_null()) return {};
+  return given->is_string() ? std::string(given->get_string()) : to_json(*given);
 }
 
 AnswerDecoder::AnswerDecoder(AnswerOptions options)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "json/json.hpp"
+#include "json/lone_surrogates.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -13,7 +14,10 @@ namespace {
 /// The arguments of a call; nothing if they are no object.
 std::optional<json::object> object_of(const std::string& arguments) {
   // A call without arguments may have an empty text.
-  const Result<json::value> parsed = parse_json(arguments.empty() ? "{}" : arguments);
+  Result<json::value> parsed = parse_json(arguments.empty() ? "{}" : arguments);
+  if (!parsed) {
+    if (const auto repaired = without_lone_surrogates(arguments)) parsed = parse_json(*repaired);
+  }
   if (!parsed || !parsed->is_object()) return std::nullopt;
   return parsed->get_object();
 }

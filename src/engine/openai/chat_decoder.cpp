@@ -46,11 +46,12 @@ Result<void> ChatDecoder::take_choice(const json::object& choice, std::vector<De
   return {};
 }
 
-bool ChatDecoder::begins_another(std::size_t call, std::string_view id, std::string_view name,
-                                 std::string_view arguments) {
+bool ChatDecoder::begins_another(std::size_t call, bool has_index, std::string_view id,
+                                 std::string_view name, std::string_view arguments) {
   const std::string& its_id = calls().id(call);
   const bool has_ids = !id.empty() && !its_id.empty();
   if (has_ids && id != its_id) return true;
+  if (has_ids && has_index) return false;
   const std::string& its_name = calls().name(call);
   if (name.empty() || its_name.empty()) return false;
   // Some give all calls the same id.
@@ -74,12 +75,14 @@ Result<void> ChatDecoder::take_call(const json::object& piece, std::vector<Delta
   std::optional<std::size_t> call;
   if (!index && calls().size() > 0) call = calls().size() - 1;
   if (index && positions_.contains(*index)) call = positions_[*index];
-  if (call && begins_another(*call, id, name, arguments)) {
+  if (call && begins_another(*call, index.has_value(), id, name, arguments)) {
     call.reset();
     if (index) repair(Repair::call_index);
     // Pieces that are mixed have at least their ids.
     for (std::size_t i = 0; i < calls().size() && !id.empty(); ++i) {
-      if (calls().id(i) == id && !begins_another(i, id, name, arguments)) call = i;
+      if (calls().id(i) == id && !begins_another(i, index.has_value(), id, name, arguments)) {
+        call = i;
+      }
     }
   }
   if (!call) {

@@ -29,7 +29,7 @@ class ChatDecoder final : public AnswerDecoder {
   Result<void> take_choice(const json::object& choice, std::vector<Delta>& out);
   Result<void> take_call(const json::object& piece, std::vector<Delta>& out);
   /// Whether a piece begins another call than `call`, which has its index or is the last.
-  bool begins_another(std::size_t call, std::string_view id, std::string_view name,
+  bool begins_another(std::size_t call, bool has_index, std::string_view id, std::string_view name,
                       std::string_view arguments);
   void take_usage(const json::object& usage);
 

@@ -131,6 +131,11 @@ void ResponsesDecoder::take_reasoning(bool is_summary, const json::object& event
 std::optional<std::size_t> ResponsesDecoder::find_call(
     std::string_view item_id, std::string_view call_id,
     std::optional<std::int64_t> output_index) const {
+  // Some give all items the same id.
+  for (std::size_t i = items_.size(); i > 0 && output_index; --i) {
+    const bool is_named = !item_id.empty() && items_[i - 1].id == item_id;
+    if (is_named && items_[i - 1].output_index == output_index) return i - 1;
+  }
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (!item_id.empty() && items_[i].id == item_id) return i;
   }

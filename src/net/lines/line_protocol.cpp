@@ -144,8 +144,8 @@ void LineProtocol::on_tick(TimePoint now) {
   const bool is_stuck = connection_->is_at_end() && connection_->is_output_full();
   const bool is_unread = connection_->is_at_end() && input_paused_;
   if ((is_stuck || is_unread) && ended_at_ == TimePoint{}) ended_at_ = now;
-  const bool has_ended = end_told_ || is_unread ||
-                         (is_stuck && connection_->stalled_for() >= options_->end_timeout);
+  const bool has_ended =
+      end_told_ || is_unread || (is_stuck && connection_->stalled_for() >= options_->end_timeout);
   if (is_slow || (has_ended && is_late(ended_at_, options_->end_timeout))) {
     connection_->note_timeout(is_slow ? "a line" : "the end of its connection");
     connection_->give_up();

@@ -84,7 +84,6 @@ void Listening::on_ended(std::uint64_t round, const Result<json::object>& answer
   }
   told_lists_ = false;
   told_ = std::make_shared<Uris>();
-  if (!answer && owner_ != nullptr) owner_->on_feed_refused(answer.error());
   if (const auto since = std::exchange(heard_since_, {})) {
     unheard_.is_after_break = true;
     if (loop_->clock().now() - *since >= kLasting) pause_.reset();

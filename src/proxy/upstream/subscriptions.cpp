@@ -42,11 +42,11 @@ void Subscriptions::want(std::shared_ptr<const Uris> uris, bool may_renew) {
   std::erase_if(failed_,
                 [&](const std::string& uri) { return is_wanted(uri) != uris->contains(uri); });
   for (const std::string& uri : *uris) {
-    const bool is_new = !is_wanted(uri) && !told_.contains(uri) && owner_ != nullptr;
-    if (is_new) wanted_since_.try_emplace(uri, owner_->newest_request());
+    const bool is_taken = told_.contains(uri) && !under_way_.contains(uri);
+    if (!is_wanted(uri) && !is_taken) untaken_.insert(uri);
   }
   uris_ = std::move(uris);
-  std::erase_if(wanted_since_, [this](const auto& each) { return !is_wanted(each.first); });
+  std::erase_if(untaken_, [this](const std::string& uri) { return !is_wanted(uri); });
   may_renew_ = may_renew;
   due_.clear();
   std::ranges::set_symmetric_difference(*uris_, told_, std::inserter(due_, due_.end()));
@@ -101,9 +101,8 @@ void Subscriptions::on_answered(const Asked& asked, const Result<json::object>& 
     if (!asked.subscribes && is_wanted(uri)) told_.erase(uri);
     if (failed_.empty() && !is_retrying_) pause_.reset();
   }
-  const auto taken = answer && asked.subscribes ? wanted_since_.extract(uri)
-                                                : decltype(wanted_since_)::node_type();
-  if (!taken.empty() && owner_ != nullptr) owner_->on_subscribed(uri, taken.mapped());
+  const bool is_taken = answer && asked.subscribes && untaken_.erase(uri) > 0;
+  if (is_taken && owner_ != nullptr) owner_->on_subscribed(uri);
   ask_next();
   if (is_unknown) {
     retry_later();

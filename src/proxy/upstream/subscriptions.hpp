@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -77,8 +76,7 @@ class Subscriptions final : public std::enable_shared_from_this<Subscriptions> {
   std::shared_ptr<ClientSession> session_;
   FeedOwner* owner_;                                             // null: it is not told
   std::shared_ptr<const Uris> uris_ = std::make_shared<Uris>();  // that are wanted
-  /// The newest request when they began to be wanted, of those that the server has not taken.
-  std::map<std::string, std::uint64_t> wanted_since_;
+  Uris untaken_;  // those that the server has not taken since they began to be wanted
   bool may_renew_ = false;
   Uris told_;     // what the server has been asked for
   Uris unknown_;  // those of which it is not known what the server has done

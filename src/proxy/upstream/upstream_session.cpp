@@ -8,6 +8,7 @@
 #include "core/log/over_limit.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
+#include "protocol/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -20,10 +21,8 @@ bool has_capability(const ServerDescription& server, std::string_view name) {
   return capabilities != nullptr && capabilities->contains(name);
 }
 
-/// Whether a session that could not be opened as one of the legacy era may be one of the other.
-bool may_be_another(const Error& why) {
-  return !is_about_access(why.code, false) && why.code != kTimedOut;
-}
+/// How long it is not doubted again that a server is the same.
+constexpr Duration kDoubtPause = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -38,8 +37,7 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
              [this] { send_held(); }),
       is_shared_(is_shared),
       feed_(loop, upstream_, *this),
-      check_(loop, [this] { check(); }),
-      era_check_(loop, upstream_) {}
+      check_(loop, [this] { check(); }) {}
 
 UpstreamSession::~UpstreamSession() {
   for (const auto timer : {timer_, patience_, pause_timer_}) {
@@ -52,7 +50,6 @@ UpstreamSession::~UpstreamSession() {
 void UpstreamSession::close(std::function<void()> done) {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
   check_.end();
-  era_check_.stop();
   feed_.attach(nullptr);
   const auto requests = std::exchange(requests_, {});
   const auto opening = std::exchange(opening_, {});
@@ -65,7 +62,17 @@ void UpstreamSession::close(std::function<void()> done) {
 /// Ends a session that nobody uses any more, and keeps it and its program's place until its link
 /// has ended.
 void UpstreamSession::end_session(std::function<void()> done) {
-  close_session(*loop_, std::move(session_), std::move(program_), std::move(done));
+  std::shared_ptr<ClientSession> session = std::move(session_);
+  ClientSession& closing = *session;
+  closing.close([loop = loop_, session = std::move(session), program = std::move(program_),
+                 done = std::move(done)]() mutable {
+    loop->post([session = std::move(session), program = std::move(program),
+                done = std::move(done)]() mutable {
+      session.reset();
+      program.reset();
+      if (done) done();
+    });
+  });
 }
 
 // --- opening and losing it ----------------------------------------------------------------------
@@ -104,7 +111,6 @@ ClientSessionOptions UpstreamSession::session_options() {
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
     self->check_.on_renewed();
-    self->era_check_.put_off();
     self->level_.begin_session(self->has_levels());
     self->feed_.attach(self->session_);
     self->has_asked_ = !self->requests_.empty();  // since all may have changed
@@ -117,6 +123,20 @@ ClientSessionOptions UpstreamSession::session_options() {
     const auto self = weak.lock();
     if (self != nullptr && self->is_open()) self->on_listening();
   };
+  options.on_refused = [weak](ClientSession::Number number, const Error&) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    if (number == self->era_question_) self->is_era_refused_ = true;
+    self->doubt_era();
+  };
+  options.on_not_renewed = [weak](const Error&) {
+    const auto self = weak.lock();
+    if (self == nullptr || self->session_ == nullptr) return;
+    // It has forgotten the session, and begins no other of its era.
+    self->refused_since_ = self->last_number_;
+    self->is_replaced_ = true;
+    self->end_if_replaced();
+  };
   options.on_lost = [weak](const Error& why) {
     if (const auto self = weak.lock()) self->on_lost(why);
   };
@@ -125,7 +145,8 @@ ClientSessionOptions UpstreamSession::session_options() {
 
 /// Takes the place of the program that the link starts, if it does. Error: kLimitReached.
 Result<void> UpstreamSession::take_program() {
-  if (!upstream_->options().starts_program || payer_.programs == nullptr) return {};
+  const bool has_place = program_ != nullptr;
+  if (!upstream_->options().starts_program || payer_.programs == nullptr || has_place) return {};
   struct Place {
     std::shared_ptr<ClientQuota> quota;
     ClientQuota::Unit unit;
@@ -163,9 +184,13 @@ void UpstreamSession::connect() {
 
 void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (session_ == nullptr) return;
-  if (!server && was_hinted_ && may_be_another(server.error())) {
+  const bool has_died =
+      upstream_->options().starts_program && !server && server.error().code == kLostConnection;
+  if (!server && was_hinted_ && (has_died || is_refusal(server.error()))) {
     upstream_->forget_era();
+    const std::shared_ptr<void> place = program_;
     end_session();
+    program_ = place;  // it is for the same client
     return connect();
   }
   if (!server) {
@@ -201,30 +226,38 @@ void UpstreamSession::on_listening() {
   listener_->on_listening(may_have_changed ? missed : ChangeFeed::Unheard());
 }
 
-std::uint64_t UpstreamSession::newest_request() const {
-  // What is under way may see the server as it is later.
-  return requests_.empty() ? last_number_ : requests_.begin()->first - 1;
+void UpstreamSession::doubt_era() {
+  const TimePoint now = loop_->clock().now();
+  if (!is_open() || era_question_ != 0 || is_replaced_ || now < next_doubt_) return;
+  next_doubt_ = now + kDoubtPause;
+  refused_since_ = last_number_;
+  is_era_refused_ = false;
+  const bool is_legacy = server_.revision->era == Era::legacy;
+  era_question_ = session_->begin(
+      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign, .is_probe = true},
+      {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
+        const auto self = weak.lock();
+        if (self != nullptr) self->on_era_told(answer);
+      }});
 }
 
-void UpstreamSession::on_subscribed(const std::string& uri, std::uint64_t since) {
-  // The client may have read it before the server knew who listens.
-  if (last_number_ > since) listener_->on_change({.kind = Change::Kind::resource, .subject = uri});
+void UpstreamSession::on_era_told(const Result<json::object>& answer) {
+  era_question_ = 0;
+  if (answer || server_.revision == nullptr) return;
+  const int code = answer.error().code;
+  // A legacy server may answer a ping with an error of its own.
+  is_replaced_ = server_.revision->era == Era::modern
+                     ? is_refusal(answer.error())
+                     : is_era_refused_ || code == kUnsupportedProtocolVersion;
+  end_if_replaced();
 }
 
-void UpstreamSession::doubt_era(const Error& why) {
-  if (session_ == nullptr || !is_open()) return;
-  era_check_.on_error(
-      why, *server_.revision,
-      {.info = client_.info,
-       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
-       .connect_timeout = upstream_->options().connect_timeout},
-      [this](const Revision& now) {
-        if (session_ == nullptr || now.era == server_.revision->era) return;
-        upstream_->on_connected(now, loop_->clock().now());
-        on_lost({kLostConnection,
-                 "it has been replaced, and speaks revision " + std::string(now.name) + " now",
-                 {}});
-      });
+void UpstreamSession::end_if_replaced() {
+  const bool is_any_left = !requests_.empty() && requests_.begin()->first <= refused_since_;
+  if (!is_replaced_ || session_ == nullptr || is_any_left) return;
+  upstream_->forget_era();
+  on_lost(
+      {kLostConnection, "it has been replaced by a server that does not know this session", {}});
 }
 
 void UpstreamSession::opened(const Result<void>& outcome) {
@@ -236,6 +269,8 @@ void UpstreamSession::on_lost(const Error& why) {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();
   upstream_->on_lost(why);
+  is_replaced_ = false;
+  era_question_ = 0;
   waiting_.clear();
   held_.clear();
   level_.end_session();
@@ -264,7 +299,6 @@ void UpstreamSession::check() {
                     {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
                       const auto self = weak.lock();
                       if (self == nullptr) return;
-                      if (!answer) self->doubt_era(answer.error());
                       self->check_.on_answered(!answer && answer.error().code == kNotFound);
                     }});
   }
@@ -410,8 +444,10 @@ void UpstreamSession::end_long_pauses() {
   const TimePoint now = loop_->clock().now();
   std::vector<std::uint64_t> due;
   std::optional<TimePoint> next;
-  for (const auto& [number, request] : requests_) {
+  for (auto& [number, request] : requests_) {
     if (!request.is_paused) continue;
+    // Alone, it holds up nobody.
+    if (requests_.size() == 1) request.paused_at = now;
     const TimePoint end = request.paused_at + kLongestPause;
     if (end <= now) {
       due.push_back(number);
@@ -453,12 +489,13 @@ void UpstreamSession::cancel_task(std::string_view id) {
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
   const auto call = take(number);
   if (call == nullptr) return;
+  const auto keep = shared_from_this();
   if (answer) heard();
-  if (!answer) {
-    doubt_era(answer.error());
-    answer = std::unexpected(upstream_->explained(answer.error()));
-  }
+  const bool is_other_revision = !answer && answer.error().code == kUnsupportedProtocolVersion;
+  if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
   call->on_answer(std::move(answer));
+  if (is_other_revision) doubt_era();
+  end_if_replaced();
   offer_waiting_later();  // it may be of the task that the call has become, or has not
 }
 
@@ -473,6 +510,7 @@ void UpstreamSession::notify(std::string_view method, const json::object& params
 // --- silence ------------------------------------------------------------------------------------
 
 void UpstreamSession::heard() {
+  is_replaced_ = false;
   heard_ = loop_->clock().now();
 }
 

@@ -18,7 +18,6 @@
 #include "protocol/logging_level.hpp"
 #include "proxy/upstream/change_feed.hpp"
 #include "proxy/upstream/client_identity.hpp"
-#include "proxy/upstream/era_check.hpp"
 #include "proxy/upstream/feed_owner.hpp"
 #include "proxy/upstream/level_teller.hpp"
 #include "proxy/upstream/session_check.hpp"
@@ -180,13 +179,17 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// it knows it.
   void check();
   void on_listening();
-  /// The server may have been replaced by one of another era.
-  void doubt_era(const Error& why);
+  /// The server may have been replaced by one of another era, which understands nothing of the
+  /// session: asks it in the session itself.
+  void doubt_era();
+  void on_era_told(const Result<json::object>& answer);
+  /// Ends the session of a server that was replaced, once nothing is under way from before.
+  void end_if_replaced();
   // FeedOwner
-  [[nodiscard]] std::uint64_t newest_request() const override;
   void on_asked() override { has_asked_ = !requests_.empty(); }
-  void on_feed_refused(const Error& why) override { doubt_era(why); }
-  void on_subscribed(const std::string& uri, std::uint64_t since) override;
+  void on_subscribed(const std::string& uri) override {
+    listener_->on_change({.kind = Change::Kind::resource, .subject = uri});
+  }
   void opened(const Result<void>& outcome);
   /// Whether the server has log levels.
   [[nodiscard]] bool has_levels() const;
@@ -252,7 +255,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool is_shared_;
   ChangeFeed feed_;
   SessionCheck check_;
-  EraCheck era_check_;
+  ClientSession::Number era_question_ = 0;  // that is under way; 0: none
+  bool is_era_refused_ = false;             // by the transport
+  bool is_replaced_ = false;                // the server, as far as it is known
+  std::uint64_t refused_since_ = 0;         // the last request before that was doubted
+  TimePoint next_doubt_ = TimePoint::min();
   bool was_hinted_ = false;    // what is being opened: that the server is of the legacy era
   bool was_left_out_ = false;  // the server, as no session could be opened
   bool is_needed_ = true;      // what is being opened, by a request

@@ -59,8 +59,8 @@ class ServerLink {
     /// The same of a session that another has replaced since the request was sent.
     virtual void on_old_session_over(const RequestId& id) { on_session_over(id); }
     /// The server may not know the session any more: it refuses the stream of messages that belong
-    /// to no request, which it had opened. Returns whether it is asked about that now.
-    virtual bool on_session_doubted() { return false; }
+    /// to no request, which it had opened.
+    virtual void on_session_doubted() {}
     /// From now on messages can come that belong to no request; those before may be lost. Only
     /// transports that open a stream of its own for them say so (2025-11-25, Listening for Messages
     /// from the Server).

@@ -59,6 +59,10 @@ bool is_about_access(int status, bool is_of_probe) {
          is_trouble;
 }
 
+bool is_refusal(const Error& why) {
+  return !is_about_access(why.code, false) && why.code != kTimedOut;
+}
+
 void Handshake::start(Done done) {
   done_ = std::move(done);
   const std::string& name = options_->revision;

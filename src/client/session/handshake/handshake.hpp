@@ -29,6 +29,10 @@ bool is_handshake(std::string_view method);
 /// probe that they do not know, so of one only what a proxy says about its server is that.
 bool is_about_access(int status, bool is_of_probe);
 
+/// Whether what refuses a request so, in place of its server, may not understand it: the error is
+/// neither about access nor silence.
+bool is_refusal(const Error& why);
+
 /// What a session's server has said about itself.
 struct ServerDescription {
   const Revision* revision = nullptr;  // that is spoken with it

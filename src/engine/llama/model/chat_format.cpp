@@ -179,7 +179,9 @@ ChatFormat::ChatFormat(const llama_model* model) : controls_(std::vector<std::st
   }
   const std::string source = common_chat_templates_source(templates_.get());
   large_ = source.size() > kLargeTemplate;
-  controls_ = ControlTexts(llama_model_get_vocab(model), may_take_out(source));
+  const bool may_join = may_take_out(source) ||
+                        may_take_out(common_chat_templates_source(templates_.get(), "tool_use"));
+  controls_ = ControlTexts(llama_model_get_vocab(model), may_join);
   try {
     learn_marks(model);
   } catch (const std::exception& error) {
