@@ -200,12 +200,12 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     while (is_open_) {
       if (!pass_lines(until)) return read_later();
       if (!is_open_ || is_paused_) return;
-      if (has_said_all_) return end("the server has closed the connection");
+      if (has_said_all_) return end(ends_.peer + " has closed the connection");
       const IoResult result = source_.read(buffer);
       if (result.status == IoStatus::want_read && !has_ended_) return;
       if (result.status == IoStatus::failed) {
         // A line that has no end yet has been cut off.
-        return end(std::string("the connection to the server failed: ") + std::strerror(errno));
+        return end("the connection to " + ends_.peer + " failed: " + std::strerror(errno));
       }
       if (result.status == IoStatus::ok) {
         reader_.append({buffer.data(), result.bytes});
@@ -263,7 +263,7 @@ class LineLink::Lines final : public std::enable_shared_from_this<Lines> {
     Owner* const owner = std::exchange(owner_, nullptr);
     close();
     const std::string message =
-        how_ended_.empty() ? std::string(why) : "the server's process is over: " + how_ended_;
+        how_ended_.empty() ? std::string(why) : ends_.peer + "'s process is over: " + how_ended_;
     if (owner != nullptr) owner->on_lost({kLostConnection, message, {}});
   }
 

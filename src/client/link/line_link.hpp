@@ -20,6 +20,7 @@ struct LineEnds {
   Descriptor input;                          // what the server says; non-blocking
   Descriptor output;                         // what the server hears; none: `input` goes both ways
   std::optional<ChildProcess> process = {};  // the server, if it was started for this connection
+  std::string peer = "the server";           // what errors call it
 };
 /// Opens the connection, the first time and again after a server that has died of the probe.
 using OpenLines = std::function<Result<LineEnds>()>;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "engine/admission_queue.hpp"
+#include "engine/answer/answer_reader.hpp"
+#include "engine/answer/delivery.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer/answer_reader.hpp"
-#include "engine/llama/answer/delivery.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
-#include "engine/llama/scheduling/admission_queue.hpp"
 #include "engine/queue_shares.hpp"
 
 namespace sluice {

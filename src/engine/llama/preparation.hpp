@@ -5,9 +5,9 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/admission_queue.hpp"
 #include "engine/llama/llama_run.hpp"
 #include "engine/llama/request_preparer.hpp"
-#include "engine/llama/scheduling/admission_queue.hpp"
 
 namespace sluice {
 

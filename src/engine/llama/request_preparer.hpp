@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/answer/answer_reader.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer/answer_reader.hpp"
 #include "engine/llama/model/chat_format.hpp"
 #include "engine/llama/model/member_budget.hpp"
 #include "engine/llama/model/token_pieces.hpp"

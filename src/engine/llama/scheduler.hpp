@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "engine/admission_queue.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
-#include "engine/llama/scheduling/admission_queue.hpp"
 #include "engine/llama/scheduling/prefill_budget.hpp"
 
 namespace sluice {

@@ -43,14 +43,14 @@ struct Pipe {
   Descriptor write;
 };
 
-/// Neither end is a standard stream, so that both can become one of the child's.
-Result<Pipe> make_pipe() {
+/// Each end is at least `lowest`, so that both can become descriptors of the child below that.
+Result<Pipe> make_pipe(int lowest) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refused("Cannot make a pipe", errno);
   Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
   for (Descriptor* const end : {&pipe.read, &pipe.write}) {
-    if (end->get() > STDERR_FILENO) continue;
-    const int moved = ::fcntl(end->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (end->get() >= lowest) continue;
+    const int moved = ::fcntl(end->get(), F_DUPFD_CLOEXEC, lowest);
     if (moved < 0) return refused("Cannot make a pipe", errno);
     *end = Descriptor(moved);
   }
@@ -74,6 +74,11 @@ struct Image {
   std::vector<std::string> environment;
   std::vector<char*> argv;
   std::vector<char*> envp;
+  std::vector<Descriptor> given;  // none is one of those that they become
+
+  [[nodiscard]] int end_of_given() const {
+    return ChildCommand::kFirstGiven + static_cast<int>(given.size());
+  }
 };
 
 std::vector<std::string> environment_of(const ChildCommand& command, const std::string& mark) {
@@ -120,7 +125,8 @@ Result<Image> prepare(const ChildCommand& command, const std::string& mark) {
               .directory = command.directory,
               .environment = environment_of(command, mark),
               .argv = {},
-              .envp = {}};
+              .envp = {},
+              .given = {}};
   const auto has_null = [](const std::string& text) { return text.contains('\0'); };
   if (std::ranges::any_of(command.arguments, has_null) ||
       std::ranges::any_of(image.environment, has_null) || has_null(command.directory)) {
@@ -142,6 +148,12 @@ Result<Image> prepare(const ChildCommand& command, const std::string& mark) {
   }
   image.argv.push_back(nullptr);
   image.envp.push_back(nullptr);
+  const int free = ChildCommand::kFirstGiven + static_cast<int>(command.descriptors.size());
+  for (const int each : command.descriptors) {
+    Descriptor copy(::fcntl(each, F_DUPFD_CLOEXEC, free));
+    if (!copy) return refused("Cannot pass on an open file", errno);
+    image.given.push_back(std::move(copy));
+  }
   return image;
 }
 
@@ -156,9 +168,12 @@ int become(const Image& image, int input, int output, int errors, pid_t parent) 
       (errors >= 0 && ::dup2(errors, STDERR_FILENO) < 0)) {
     return errno;
   }
+  int next = ChildCommand::kFirstGiven;
+  for (const Descriptor& each : image.given) {
+    if (::dup2(each.get(), next++) < 0) return errno;
+  }
   // Descriptors of the program around us that would stay open in the child.
-  ::syscall(SYS_close_range, STDERR_FILENO + 1, std::numeric_limits<unsigned>::max(),
-            CLOSE_RANGE_CLOEXEC);
+  ::syscall(SYS_close_range, next, std::numeric_limits<unsigned>::max(), CLOSE_RANGE_CLOEXEC);
   if (!image.directory.empty() && ::chdir(image.directory.c_str()) != 0) return errno;
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
@@ -381,13 +396,14 @@ Result<ChildProcess::Started> ChildProcess::start(EventLoop& loop, const ChildCo
   std::string mark = std::string(kMark) + random_id(16);
   const Result<Image> image = prepare(command, mark);
   if (!image) return std::unexpected(image.error());
-  Result<Pipe> input = make_pipe();
+  const int lowest = image->end_of_given();
+  Result<Pipe> input = make_pipe(lowest);
   if (!input) return std::unexpected(std::move(input.error()));
-  Result<Pipe> output = make_pipe();
+  Result<Pipe> output = make_pipe(lowest);
   if (!output) return std::unexpected(std::move(output.error()));
   Descriptor nothing;
   if (command.discards_errors) nothing = Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  Result<Pipe> told = make_pipe();
+  Result<Pipe> told = make_pipe(lowest);
   if (!told) return std::unexpected(std::move(told.error()));
   const pid_t child =
       spawn(*image, input->read.get(), output->write.get(), nothing ? nothing.get() : -1, *told);

@@ -23,6 +23,10 @@ struct ChildCommand {
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string directory = {};    // where it runs; empty: where this process does
   bool discards_errors = false;  // what it writes to standard error; else that goes to ours
+  /// Open files that it has besides, as its descriptors from kFirstGiven on.
+  std::vector<int> descriptors = {};
+
+  static constexpr int kFirstGiven = 3;
 };
 
 /// How long the end of a child may take.

@@ -129,6 +129,25 @@ TEST_F(ChildProcessTest, HasNoOtherDescriptorsAndNoBlockedSignals) {
   EXPECT_EQ(line(), "SigIgn:\t0000000000000000");
 }
 
+TEST_F(ChildProcessTest, HasTheFilesThatItIsGiven) {
+  std::array<int, 2> first{};
+  std::array<int, 2> second{};
+  ASSERT_EQ(::pipe2(first.data(), O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(second.data(), O_CLOEXEC), 0);
+  ChildCommand command = script("echo one >&3; echo two >&4; echo done");
+  command.descriptors = {second[1], first[1]};
+  start(command);
+  EXPECT_EQ(line(), "done");
+  const auto read_line = [](int from) {
+    std::array<char, 16> text{};
+    const ssize_t size = ::read(from, text.data(), text.size());
+    return std::string(text.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
+  };
+  EXPECT_EQ(read_line(second[0]), "one\n");
+  EXPECT_EQ(read_line(first[0]), "two\n");
+  for (const int each : {first[0], first[1], second[0], second[1]}) ::close(each);
+}
+
 TEST_F(ChildProcessTest, ThatCannotStartSaysWhy) {
   const auto why = [this](ChildCommand command) {
     const auto started = ChildProcess::start(*loop, command);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/answer/answer_reader.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer/answer_reader.hpp"
 #include "engine/llama/grammar/grammar.hpp"
 #include "engine/llama/model/control_texts.hpp"
 #include "engine/llama/model/member_budget.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/llama/answer/answer_test_support.hpp"
+#include "engine/answer/answer_test_support.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/model/model_test_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/answer/answer_reader.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/delivery.hpp"
+#include "engine/answer/delivery.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>

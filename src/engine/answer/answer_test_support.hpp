@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/answer/answer_reader.hpp"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/utf8_assembler.hpp"
+#include "engine/answer/utf8_assembler.hpp"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "engine/llama/scheduling/admission_queue.hpp"
+#include "engine/admission_queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/reasoning_splitter.hpp"
+#include "engine/answer/reasoning_splitter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/stop_matcher.hpp"
+#include "engine/answer/stop_matcher.hpp"
 
 #include <algorithm>
 #include <utility>

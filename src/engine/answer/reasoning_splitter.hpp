@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/answer/stop_matcher.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer/stop_matcher.hpp"
 
 namespace sluice {
 

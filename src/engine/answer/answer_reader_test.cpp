@@ -1,8 +1,8 @@
-#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/answer/answer_reader.hpp"
 
 #include <gtest/gtest.h>
 
-#include "engine/llama/answer/answer_test_support.hpp"
+#include "engine/answer/answer_test_support.hpp"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/llama/answer/reasoning_splitter.hpp"
+#include "engine/answer/reasoning_splitter.hpp"
 
 #include <algorithm>
 #include <utility>

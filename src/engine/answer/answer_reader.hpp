@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/answer/reasoning_splitter.hpp"
+#include "engine/answer/stop_matcher.hpp"
+#include "engine/answer/utf8_assembler.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer/reasoning_splitter.hpp"
-#include "engine/llama/answer/stop_matcher.hpp"
-#include "engine/llama/answer/utf8_assembler.hpp"
 
 namespace sluice {
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice::rkllm {
+
+struct RkllmOptions {
+  std::string model_path;                // a .rkllm file
+  std::string library_path = {};         // of librkllmrt.so; empty: it is looked for
+  std::string abi = {};                  // its ABI's name; empty: that of its version
+  std::uint32_t slots = 1;               // processes with the model; 1 to 8
+  std::uint32_t context_tokens = 0;      // 0: what the runtime has by default
+  std::uint32_t max_queue = 256;         // the most requests that wait
+  std::vector<std::string> worker = {};  // how a process is started that calls run_worker()
+  std::vector<std::pair<std::string, std::string>> environment = {};  // of these, besides ours
+  Duration load_timeout = std::chrono::minutes(10);  // from the start of a process to its model
+  Duration restart_pause = std::chrono::seconds(1);  // the first; they grow to a minute
+  /// How long the runtime may take to end an answer that nobody wants. Then its process is killed.
+  Duration abort_timeout = std::chrono::seconds(30);
+};
+
+/// Runs Rockchip's NPU runtime, each instance in a process of its own that may die: then its answer
+/// ends with an error, and another process is started, after a growing pause.
+///
+/// An instance gives one answer at a time; other requests wait in turn (AdmissionQueue,
+/// QueueShares). A reader that is slow holds up nobody: what the model has said waits, at most as
+/// much as fits in the context. Sinks are called on the engine's thread. shutdown() must not be
+/// called from a sink.
+class RkllmEngine : public Engine {
+ public:
+  /// Why no answer can be given now, for people; empty: nothing is in the way. Thread-safe.
+  [[nodiscard]] virtual std::string not_ready() const = 0;
+  /// Waits until a model is loaded, at most for so long. Returns whether one is. Error
+  /// kServiceUnavailable: it cannot be loaded, and why. Thread-safe.
+  [[nodiscard]] virtual Result<bool> wait_ready(Duration at_most) const = 0;
+};
+
+/// Starts the processes, and returns at once. Until a model is loaded, start() returns kBusy.
+/// Errors: those of finding and inspecting the library; 422, its version is not known; 404, there
+/// is no such model.
+Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options);
+
+}  // namespace sluice::rkllm

@@ -1,0 +1,222 @@
+#include "engine/rkllm/rkllm_slot.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "core/log/log.hpp"
+#include "engine/rkllm/worker/worker_messages.hpp"
+#include "rpc/error_codes.hpp"
+#include "sluice/schema.hpp"
+
+namespace sluice::rkllm {
+namespace {
+
+/// Of a result of the worker; nothing if it is something else.
+std::optional<int> returned_by(const Result<json::object>& answer) {
+  if (!answer) return std::nullopt;
+  const auto result = decode<Returned>(*answer, "result");
+  return result ? std::optional<int>(result->returned) : std::nullopt;
+}
+
+json::object object_of(const json::value& value) {
+  return value.get_object();
+}
+
+}  // namespace
+
+RkllmSlot::RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
+                     std::uint32_t index, Owner& owner)
+    : loop_(&loop),
+      options_(&options),
+      library_(&library),
+      index_(index),
+      owner_(&owner),
+      pause_({.first = options.restart_pause,
+              .longest = std::chrono::minutes(1),
+              .attempts = UINT32_MAX}) {}
+
+RkllmSlot::~RkllmSlot() {
+  cancel_timer();
+}
+
+// --- the process --------------------------------------------------------------------------------
+
+void RkllmSlot::start() {
+  phase_ = Phase::loading;
+  auto process = WorkerProcess::start(
+      *loop_, {.arguments = options_->worker, .environment = options_->environment}, *this);
+  if (!process) {
+    phase_ = Phase::absent;
+    trouble_ = process.error().message;
+    return rest();
+  }
+  process_ = *std::move(process);
+  set_timer(options_->load_timeout, &RkllmSlot::on_load_late);
+  const std::string abi(library_->abi == nullptr ? std::string_view() : library_->abi->name);
+  process_->ask(method::kOpen, object_of(encode(OpenParams{.library = library_->path, .abi = abi})),
+                [this](const Result<json::object>& answer) {
+                  answer ? load() : give_up(answer.error().message);
+                });
+}
+
+void RkllmSlot::load() {
+  ModelParams params{.model_path = options_->model_path,
+                     .base_domain_id = static_cast<std::int32_t>(index_)};
+  if (options_->context_tokens != 0) {
+    params.max_context_len = static_cast<std::int32_t>(options_->context_tokens);
+  }
+  process_->ask(method::kInit, object_of(encode(params)),
+                [this](const Result<json::object>& answer) {
+                  const std::optional<int> result = returned_by(answer);
+                  if (result == 0) return on_loaded();
+                  give_up(!answer ? answer.error().message
+                          : result == Runtime::kNoHandle
+                              ? "the runtime reports success without a model; is the "
+                                "file for this board, and of this version?"
+                              : "rkllm_init() returned " + std::to_string(result.value_or(0)) +
+                                    "; what the runtime has logged says why");
+                });
+}
+
+void RkllmSlot::on_loaded() {
+  cancel_timer();
+  pause_.reset();
+  trouble_.clear();
+  phase_ = Phase::idle;
+  owner_->on_slot_changed();
+}
+
+void RkllmSlot::on_load_late() {
+  give_up("it takes too long to load the model");
+}
+
+void RkllmSlot::give_up(std::string why) {
+  cancel_timer();
+  process_->kill();
+  // It is not told of its own end.
+  process_ = nullptr;
+  on_gone(why);
+}
+
+void RkllmSlot::on_gone(const std::string& why) {
+  process_ = nullptr;
+  const bool had_model = has_model();
+  phase_ = Phase::absent;
+  trouble_ = why;
+  log_error(had_model ? "the process of the model has died" : "the model cannot be loaded",
+            {{"why", std::string_view(why)}, {"slot", static_cast<int>(index_)}});
+  const RunPtr run = std::exchange(run_, nullptr);
+  rest();
+  if (run == nullptr) return;
+  owner_->on_run_over(
+      run, Completion::Reason::error,
+      Error(kInternalError, "The process of the model has died, and another is started: " + why));
+}
+
+void RkllmSlot::rest() {
+  set_timer(pause_.next().value_or(std::chrono::minutes(1)), &RkllmSlot::start);
+  owner_->on_slot_changed();
+}
+
+void RkllmSlot::set_timer(Duration time, void (RkllmSlot::*task)()) {
+  cancel_timer();
+  timer_ = loop_->schedule_at(loop_->clock().now() + time, [this, task] {
+    timer_ = 0;
+    (this->*task)();
+  });
+}
+
+void RkllmSlot::cancel_timer() {
+  if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+void RkllmSlot::begin(RunPtr run) {
+  phase_ = Phase::running;
+  run_ = std::move(run);
+  has_failed_ = false;
+  run_->admitted = loop_->clock().now();
+  run_->phase = RkllmRun::Phase::prefill;
+  process_->ask(method::kRun,
+                object_of(encode(RunRequest{
+                    .number = ++run_number_, .input = run_->input, .params = run_->params})),
+                [this](const Result<json::object>& answer) { on_run_returned(answer); });
+}
+
+void RkllmSlot::drop(const RunPtr& run) {
+  if (run_ != run) return;
+  run_ = nullptr;
+  ask_to_abort();
+}
+
+void RkllmSlot::ask_to_abort() {
+  // Whatever the runtime makes of that, the end of the run is what counts.
+  process_->ask(method::kAbort, {}, [](const Result<json::object>&) {});
+  set_timer(options_->abort_timeout, &RkllmSlot::on_abort_late);
+}
+
+void RkllmSlot::on_abort_late() {
+  give_up("it does not end an answer that nobody wants");
+}
+
+void RkllmSlot::on_output(const TokenRecord& output) {
+  if (run_ == nullptr || output.run != run_number_) return;
+  if (output.kind == TokenRecord::Kind::figures) {
+    PerfStat figures{};
+    if (output.bytes.size() != sizeof figures) return;
+    std::memcpy(&figures, output.bytes.data(), sizeof figures);
+    run_->figures = figures;
+    return;
+  }
+  if (output.kind != TokenRecord::Kind::text) return;
+  if (output.state == CallState::error) has_failed_ = true;
+  if (output.state == CallState::normal || output.state == CallState::waiting) {
+    take_text(output.bytes);
+  }
+}
+
+void RkllmSlot::take_text(std::string_view bytes) {
+  RkllmRun& run = *run_;
+  const TimePoint now = loop_->clock().now();
+  if (!run.first_token) run.first_token = now;
+  run.last_token = now;
+  run.phase = RkllmRun::Phase::decode;
+  const std::uint32_t tokens = ++run.completion_tokens;
+  const bool has_stopped = run.reader.push(bytes, deltas_);
+  for (Delta& each : std::exchange(deltas_, {})) run.delivery.deliver(std::move(each));
+  if (has_stopped) return end_early(Completion::Reason::stop);
+  if (run.max_tokens != 0 && tokens >= run.max_tokens) end_early(Completion::Reason::length);
+}
+
+void RkllmSlot::end_early(Completion::Reason reason) {
+  end_run(reason);
+  ask_to_abort();
+}
+
+void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
+  cancel_timer();
+  phase_ = Phase::idle;
+  const std::optional<int> result = returned_by(answer);
+  if (run_ == nullptr) {
+    // Its end was told before.
+  } else if (!answer) {
+    end_run(Completion::Reason::error, answer.error());
+  } else if (has_failed_ || result != 0) {
+    end_run(Completion::Reason::error,
+            Error(kInternalError,
+                  has_failed_ ? "The runtime reports an error"
+                              : "rkllm_run() returned " + std::to_string(result.value_or(0))));
+  } else {
+    end_run(Completion::Reason::stop);
+  }
+  owner_->on_slot_changed();
+}
+
+void RkllmSlot::end_run(Completion::Reason reason, std::optional<Error> error) {
+  owner_->on_run_over(std::exchange(run_, nullptr), reason, std::move(error));
+}
+
+}  // namespace sluice::rkllm

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/backoff.hpp"
+#include "core/executor.hpp"
+#include "engine/rkllm/rkllm_engine.hpp"
+#include "engine/rkllm/rkllm_run.hpp"
+#include "engine/rkllm/runtime/library_file.hpp"
+#include "engine/rkllm/worker/worker_process.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice::rkllm {
+
+/// An instance of the runtime in a process, which gives one answer at a time. A process that has
+/// died, or that takes too long to load its model or to end an answer, is replaced by another after
+/// a pause. Belongs to its loop.
+class RkllmSlot final : private WorkerProcess::Owner {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// The state has changed; an answer may be begun if is_idle(). Not from within a call to this.
+    virtual void on_slot_changed() = 0;
+    /// The answer is over, and `error` says why it failed. The same.
+    virtual void on_run_over(const RunPtr& run, Completion::Reason reason,
+                             std::optional<Error> error) = 0;
+  };
+
+  /// `options`, `library` and `owner` outlive this. `index`: among the slots.
+  RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
+            std::uint32_t index, Owner& owner);
+  ~RkllmSlot() override;
+  RkllmSlot(const RkllmSlot&) = delete;
+  RkllmSlot& operator=(const RkllmSlot&) = delete;
+
+  void start();
+  [[nodiscard]] bool is_idle() const { return phase_ == Phase::idle; }
+  [[nodiscard]] bool is_busy() const { return phase_ == Phase::running; }
+  [[nodiscard]] bool has_model() const { return is_idle() || is_busy(); }
+  /// Why there is no model; empty while the first one is being loaded, and once there is one.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  /// The process of the worker; 0: there is none.
+  [[nodiscard]] pid_t pid() const { return process_ == nullptr ? 0 : process_->pid(); }
+
+  /// Only if it is idle.
+  void begin(RunPtr run);
+  /// Nobody wants the rest of this answer; its end is not told. Does nothing if it is over.
+  void drop(const RunPtr& run);
+
+ private:
+  enum class Phase : std::uint8_t { absent, loading, idle, running };
+
+  void on_output(const TokenRecord& output) override;
+  void on_gone(const std::string& why) override;
+
+  void load();
+  void on_loaded();
+  /// The process is of no use: another one follows.
+  void give_up(std::string why);
+  void rest();
+  void take_text(std::string_view bytes);
+  /// The answer is over at a stop string or its limit, before the runtime knows.
+  void end_early(Completion::Reason reason);
+  void ask_to_abort();
+  void on_run_returned(const Result<json::object>& answer);
+  void end_run(Completion::Reason reason, std::optional<Error> error = {});
+  void set_timer(Duration time, void (RkllmSlot::*task)());
+  void cancel_timer();
+  void on_load_late();
+  void on_abort_late();
+
+  EventLoop* loop_;
+  const RkllmOptions* options_;
+  const LibraryFacts* library_;
+  std::uint32_t index_;
+  Owner* owner_;
+  std::unique_ptr<WorkerProcess> process_;
+  Phase phase_ = Phase::absent;
+  std::string trouble_;
+  RunPtr run_;  // null while nobody wants the answer that the runtime gives
+  std::uint64_t run_number_ = 0;
+  bool has_failed_ = false;  // the runtime says so of the answer
+  Executor::TimerId timer_ = 0;
+  Backoff pause_;
+  std::vector<Delta> deltas_;  // empty between calls
+};
+
+}  // namespace sluice::rkllm

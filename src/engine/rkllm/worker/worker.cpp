@@ -1,0 +1,323 @@
+#include "engine/rkllm/worker/worker.hpp"
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <poll.h>
+#include <span>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "core/log/log.hpp"
+#include "engine/rkllm/worker/worker_messages.hpp"
+#include "net/io/descriptor_io.hpp"
+#include "net/lines/line_reader.hpp"
+#include "net/process/child_process.hpp"
+#include "rpc/error_codes.hpp"
+#include "sluice/schema.hpp"
+
+namespace sluice::rkllm {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+
+json::value returned(int value) {
+  return encode(Returned{.returned = value});
+}
+
+/// The same of a function that the version may not have.
+Result<json::value> returned(std::optional<int> value, const AbiFacts& abi) {
+  if (value) return returned(*value);
+  return fail(kMethodNotFound,
+              "Version " + std::string(abi.versions) + " of the runtime does not have it");
+}
+
+/// The parameters of a request. Error: -32602.
+template <class Params>
+Result<Params> read(const json::object& params) {
+  auto given = decode<Params>(params, "params");
+  if (given) return *std::move(given);
+  return fail(kInvalidParams, given.error().describe());
+}
+
+bool ends_run(CallState state) {
+  return state == CallState::finish || state == CallState::error;
+}
+
+std::string_view bytes_of(std::span<const float> floats) {
+  return {reinterpret_cast<const char*>(floats.data()), floats.size_bytes()};
+}
+
+}  // namespace
+
+Worker::Worker(TokenRing ring, std::function<void(std::string_view)> reply)
+    : ring_(std::move(ring)), reply_(std::move(reply)), thread_([this] { work(); }) {}
+
+Worker::~Worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    waiting_.clear();
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Worker::take(std::string_view line) {
+  const auto message = parser_.parse(line);
+  if (!message) return answer(message.error().id, std::unexpected(message.error().error));
+  if (message->kind != MessageKind::request) return;
+  Runtime* const ready = ready_;
+  const bool is_abort = message->method == method::kAbort;
+  if (is_abort || message->method == method::kIsRunning) {
+    if (ready == nullptr) return answer(message->id, fail(kInvalidRequest, "There is no model"));
+    return answer(message->id, returned(is_abort ? ready->abort() : ready->is_running()));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() < kMaxWaiting) {
+      waiting_.push_back({.id = message->id,
+                          .method = std::string(message->method),
+                          .params = json::object(params_of(*message), json::storage_ptr())});
+      changed_.notify_one();
+      return;
+    }
+  }
+  answer(message->id, fail(kBusy, "Too many requests wait"));
+}
+
+void Worker::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_over_ || !waiting_.empty(); });
+    if (is_over_) return;
+    const Request request = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    answer(request.id, carry_out(request.method, request.params));
+    lock.lock();
+  }
+}
+
+Worker::Outcome Worker::carry_out(const std::string& method, const json::object& params) {
+  if (method == method::kOpen) return open(params);
+  if (runtime_ == nullptr) return fail(kInvalidRequest, "No runtime is open");
+  if (method == method::kInit) return init(params);
+  if (ready_ == nullptr) return fail(kInvalidRequest, "There is no model");
+  if (method == method::kRun) return run(params);
+  Runtime& runtime = *runtime_;
+  /// Decodes the parameters of a function, and calls it.
+  const auto with = [&params]<class Params>(auto call) -> Outcome {
+    const auto given = read<Params>(params);
+    if (!given) return std::unexpected(given.error());
+    return call(*given);
+  };
+  if (method == method::kLoadLora) {
+    return with.operator()<LoraParams>([&](const LoraParams& given) -> Outcome {
+      return returned(
+          runtime.load_lora(given.lora_adapter_path, given.lora_adapter_name, given.scale));
+    });
+  }
+  if (method == method::kLoadPromptCache) {
+    return with.operator()<PathParams>([&](const PathParams& given) -> Outcome {
+      return returned(runtime.load_prompt_cache(given.prompt_cache_path));
+    });
+  }
+  if (method == method::kReleasePromptCache) return returned(runtime.release_prompt_cache());
+  if (method == method::kClearKvCache) {
+    return with.operator()<ClearParams>([&](const ClearParams& given) {
+      return returned(runtime.clear_kv_cache(given.keep_system_prompt, given.ranges),
+                      runtime.abi());
+    });
+  }
+  if (method == method::kGetKvCacheSize) {
+    Returned out{};
+    std::vector<std::int32_t> sizes;
+    const std::optional<int> result = runtime.get_kv_cache_size(sizes);
+    if (!result) return returned(result, runtime.abi());
+    out.returned = *result;
+    out.kv_cache_sizes = std::move(sizes);
+    return encode(out);
+  }
+  if (method == method::kSetChatTemplate) {
+    return with.operator()<TemplateParams>([&](const TemplateParams& given) {
+      return returned(
+          runtime.set_chat_template(given.system_prompt, given.prompt_prefix, given.prompt_postfix),
+          runtime.abi());
+    });
+  }
+  if (method == method::kSetFunctionTools) {
+    return with.operator()<ToolParams>([&](const ToolParams& given) {
+      return returned(
+          runtime.set_function_tools(given.system_prompt, given.tools, given.tool_response_str),
+          runtime.abi());
+    });
+  }
+  return fail(kMethodNotFound, "There is no " + method);
+}
+
+Worker::Outcome Worker::open(const json::object& params) {
+  const auto given = read<OpenParams>(params);
+  if (!given) return std::unexpected(given.error());
+  if (runtime_ != nullptr) return fail(kInvalidRequest, "A runtime is open already");
+  const AbiFacts* const named = find_abi(given->abi);
+  if (named == nullptr && !given->abi.empty()) {
+    return fail(kInvalidParams, "There is no ABI " + given->abi);
+  }
+  const Result<Abi> abi = named != nullptr ? Result<Abi>(named->abi) : probe_abi(given->library);
+  if (!abi) return std::unexpected(abi.error());
+  Result<std::unique_ptr<Runtime>> opened = open_runtime(given->library, *abi);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  runtime_ = std::move(*opened);
+  return encode(
+      Opened{.abi = std::string(runtime_->abi().name), .defaults = runtime_->default_params()});
+}
+
+Worker::Outcome Worker::init(const json::object& params) {
+  const auto given = read<ModelParams>(params);
+  if (!given) return std::unexpected(given.error());
+  if (ready_ != nullptr) return fail(kInvalidRequest, "There is a model already");
+  const int result = runtime_->init(*given);
+  if (result == 0) ready_ = runtime_.get();
+  return returned(result);
+}
+
+bool Worker::put_out(std::uint64_t run, const Output& output) {
+  TokenRecord record{.run = run, .state = output.state, .token_id = output.token_id};
+  const auto put = [&](TokenRecord::Kind kind, std::string_view bytes, std::int32_t columns) {
+    record.kind = kind;
+    record.bytes = bytes;
+    record.columns = static_cast<std::uint32_t>(columns);
+    if (unwritten_.empty() && ring_.write(record)) return;
+    unwritten_.push_back({.record = record, .bytes = std::string(bytes)});
+  };
+  if (!output.logits.empty()) {
+    put(TokenRecord::Kind::logits, bytes_of(output.logits), output.vocab_size);
+  }
+  if (!output.hidden_states.empty()) {
+    put(TokenRecord::Kind::hidden_states, bytes_of(output.hidden_states), output.embd_size);
+  }
+  if (ends_run(output.state) && output.perf) {
+    put(TokenRecord::Kind::figures,
+        {reinterpret_cast<const char*>(&*output.perf), sizeof *output.perf}, 0);
+  }
+  put(TokenRecord::Kind::text, output.text, 0);
+  return unwritten_.empty();
+}
+
+bool Worker::put_out_rest() {
+  for (Unwritten& each : std::exchange(unwritten_, {})) {
+    each.record.bytes = each.bytes;
+    while (!ring_.write(each.record)) {
+      if (!ring_.can_hold(each.record)) return false;
+      ring_.wait_for_room();
+    }
+  }
+  return true;
+}
+
+Worker::Outcome Worker::run(const json::object& params) {
+  auto given = read<RunRequest>(params);
+  if (!given) return std::unexpected(given.error());
+  const bool can_pause = runtime_->abi().has_pause;
+  std::int32_t last_token = 0;
+  bool is_paused = false;
+  bool is_lost = false;  // a part of it
+  const auto listener = [&](const Output& output) {
+    last_token = output.token_id;
+    if (is_lost || put_out(given->number, output) || ends_run(output.state)) {
+      return CallbackReturn::go_on;
+    }
+    if (can_pause) {
+      is_paused = true;
+      return CallbackReturn::pause;
+    }
+    is_lost = true;
+    runtime_->abort();
+    return CallbackReturn::go_on;
+  };
+  int result = 0;
+  do {
+    is_paused = false;
+    result = runtime_->run(given->input, given->params, listener);
+    is_lost = is_lost || !put_out_rest();
+    // It goes on with what it has said last (rkllm.h: a paused run is resumed by rkllm_run()).
+    given->input.input = std::vector{last_token};
+  } while (is_paused && result == 0 && !is_lost);
+  if (is_lost) return fail(kBusy, "The answer is longer than the memory for it");
+  return returned(result);
+}
+
+void Worker::answer(const RequestId& id, const Outcome& outcome) {
+  std::string line;
+  if (outcome) {
+    append_result(line, id, to_json(*outcome));
+  } else {
+    append_error(line, id, outcome.error());
+  }
+  const std::lock_guard lock(reply_mutex_);
+  reply_(line);
+}
+
+namespace {
+
+/// Waits until the descriptor is ready for `events`.
+void wait_for(const Descriptor& descriptor, short events) {
+  pollfd ready{.fd = descriptor.get(), .events = events, .revents = 0};
+  while (::poll(&ready, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
+/// Writes all of it, or ends the process, as nobody reads it any more.
+void write_line(const Descriptor& output, std::string_view line) {
+  std::string text(line);
+  text.push_back('\n');
+  const DescriptorIo sink(output.get());
+  std::span<char> rest(text);
+  while (!rest.empty()) {
+    const iovec part{rest.data(), rest.size()};
+    const IoResult result = sink.write({&part, 1});
+    if (result.status == IoStatus::want_write) {
+      wait_for(output, POLLOUT);
+    } else if (result.status != IoStatus::ok) {
+      ::_exit(0);
+    }
+    rest = rest.subspan(result.bytes);
+  }
+}
+
+}  // namespace
+
+Error run_worker() {
+  Result<StandardStreams> streams = take_standard_streams();
+  if (!streams) return streams.error();
+  int next = ChildCommand::kFirstGiven;
+  TokenRing::Files files{
+      .memory = Descriptor(next++), .filled = Descriptor(next++), .drained = Descriptor(next++)};
+  Result<TokenRing> ring = TokenRing::attach(std::move(files));
+  if (!ring) return ring.error();
+  const Descriptor& output = streams->output;
+  Worker worker(std::move(*ring), [&output](std::string_view line) { write_line(output, line); });
+  const DescriptorIo source(streams->input.get());
+  LineReader lines(kMaxWorkerLine);
+  std::array<char, kReadBytes> buffer;
+  while (true) {
+    const IoResult got = source.read(buffer);
+    if (got.status == IoStatus::want_read) {
+      wait_for(streams->input, POLLIN);
+      continue;
+    }
+    // The runtime may be anywhere, and nobody waits for it.
+    if (got.status != IoStatus::ok || got.bytes == 0) ::_exit(0);
+    lines.append({buffer.data(), got.bytes});
+    for (LineReader::Next line = lines.next(); line.kind != LineReader::Next::Kind::none;
+         line = lines.next()) {
+      worker.take(line.line);
+    }
+  }
+}
+
+}  // namespace sluice::rkllm

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "engine/rkllm/runtime/runtime.hpp"
+#include "engine/rkllm/worker/token_ring.hpp"
+#include "json/json.hpp"
+#include "rpc/message.hpp"
+
+namespace sluice::rkllm {
+
+/// Holds a runtime for the server that asks (worker_messages.hpp). Requests are carried out one
+/// after another on a thread of its own, except for rkllm_abort and rkllm_is_running, which take()
+/// calls at once. What a run puts out goes to the ring before its response.
+class Worker {
+ public:
+  /// `reply` takes a line for the server, without its end. It is called on both threads, one at a
+  /// time.
+  Worker(TokenRing ring, std::function<void(std::string_view)> reply);
+  /// Waits for the request under way.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Takes a line of the server.
+  void take(std::string_view line);
+
+  /// The most requests that wait; more are refused.
+  static constexpr std::size_t kMaxWaiting = 64;
+
+ private:
+  struct Request {
+    RequestId id;
+    std::string method;
+    json::object params;
+  };
+  using Outcome = Result<json::value>;
+
+  void work();
+  Outcome carry_out(const std::string& method, const json::object& params);
+  Outcome open(const json::object& params);
+  Outcome init(const json::object& params);
+  Outcome run(const json::object& params);
+  /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
+  bool put_out(std::uint64_t run, const Output& output);
+  /// Waits until there is room for what waits. False: there is never room for it.
+  bool put_out_rest();
+  void answer(const RequestId& id, const Outcome& outcome);
+
+  struct Unwritten {
+    TokenRecord record;  // but for its bytes
+    std::string bytes;
+  };
+
+  TokenRing ring_;
+  std::vector<Unwritten> unwritten_;  // of one call of the callback
+  const std::function<void(std::string_view)> reply_;
+  std::mutex reply_mutex_;
+  MessageParser parser_;
+  std::unique_ptr<Runtime> runtime_;
+  std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> waiting_;
+  bool is_over_ = false;
+  std::thread thread_;  // last, as it uses all of the above
+};
+
+/// The whole life of a worker process, whose standard streams go to the server, and whose further
+/// descriptors are the files of the ring in their order. Ends the process when its input ends, and
+/// whatever the runtime does then. Returns only if it cannot begin. Error: it was started by
+/// somebody else.
+Error run_worker();
+
+}  // namespace sluice::rkllm

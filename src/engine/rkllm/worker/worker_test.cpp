@@ -1,0 +1,179 @@
+#include "engine/rkllm/worker/worker.hpp"
+
+#include <condition_variable>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "engine/rkllm/runtime/fake_rkllm_test_support.hpp"
+#include "engine/rkllm/worker/worker_messages.hpp"
+#include "json/json.hpp"
+#include "sluice/schema.hpp"
+
+namespace sluice::rkllm {
+namespace {
+
+using test::fake_library;
+using test::FakeScript;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TokenRing other_end(const TokenRing& ring) {
+  const TokenRing::Files& files = ring.files();
+  return *TokenRing::attach({.memory = Descriptor(::dup(files.memory.get())),
+                             .filled = Descriptor(::dup(files.filled.get())),
+                             .drained = Descriptor(::dup(files.drained.get()))});
+}
+
+/// A worker in this process, and its server.
+class WorkerTest : public ::testing::TestWithParam<Abi> {
+ protected:
+  /// Asks, and returns the response.
+  json::object ask(std::string_view method, const json::object& params = {}) {
+    send(++last_id_, method, params);
+    return response(last_id_);
+  }
+  void send(int id, std::string_view method, const json::object& params = {}) {
+    worker.take(to_json(
+        json::object{{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}}));
+  }
+  json::object response(int id) {
+    std::unique_lock lock(mutex);
+    json::object found;
+    const bool has_come = changed.wait_for(lock, std::chrono::seconds(10), [&] {
+      for (const std::string& line : lines) {
+        const json::object each = parse_json(line)->as_object();
+        const json::value* const its = each.if_contains("id");
+        if (its != nullptr && *its == id) found = each;
+      }
+      return !found.empty();
+    });
+    EXPECT_TRUE(has_come);
+    return found;
+  }
+  /// The result of a function of the runtime; the error's message, if that is the answer.
+  static std::string outcome(const json::object& response) {
+    if (const json::value* const error = response.if_contains("error")) {
+      return std::string(error->at("message").as_string());
+    }
+    return to_json(response.at("result"));
+  }
+  void open() {
+    const json::object answer =
+        ask(method::kOpen, encode(OpenParams{.library = fake_library(GetParam()),
+                                             .abi = std::string(facts_of(GetParam()).name)})
+                               .get_object());
+    ASSERT_EQ(answer.at("result").at("abi").as_string(), facts_of(GetParam()).name);
+  }
+  void load() {
+    open();
+    ASSERT_EQ(outcome(ask(method::kInit, encode(ModelParams{.model_path = "m"}).get_object())),
+              R"({"returned":0})");
+  }
+  static json::object run_request(std::uint64_t number = 1) {
+    return encode(
+               RunRequest{.number = number, .input = {.role = "user", .input = "Hi"}, .params = {}})
+        .get_object();
+  }
+  /// What is in the ring: states and texts.
+  std::vector<std::string> outputs() {
+    std::vector<std::string> out;
+    for (auto next = reader.read(); next && *next; next = reader.read()) {
+      if ((*next)->kind != TokenRecord::Kind::text) continue;
+      out.push_back(std::to_string(static_cast<int>((*next)->state)) + " " +
+                    std::string((*next)->bytes));
+    }
+    return out;
+  }
+
+  static constexpr std::size_t kRing = 4096;
+  TokenRing reader = *TokenRing::make(kRing);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> lines;
+  Worker worker{other_end(reader), [this](std::string_view line) {
+                  const std::lock_guard lock(mutex);
+                  lines.emplace_back(line);
+                  changed.notify_all();
+                }};
+
+ private:
+  int last_id_ = 0;
+};
+
+TEST_P(WorkerTest, PutsOutWhatARunSaysBeforeItsResponse) {
+  const FakeScript script("say Hello\nwait\nsay  you\n");
+  load();
+  EXPECT_EQ(outcome(ask(method::kRun, run_request())), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("0 Hello", "1 ", "0  you", "2 "));
+}
+
+TEST_P(WorkerTest, PassesOnWhatTheRuntimeReturns) {
+  const FakeScript script("lora -3\nload-cache 4\nsay a\n");
+  load();
+  EXPECT_EQ(outcome(ask(method::kLoadLora,
+                        {{"lora_adapter_path", "p"}, {"lora_adapter_name", "n"}, {"scale", 1.0}})),
+            R"({"returned":-3})");
+  EXPECT_EQ(outcome(ask(method::kLoadPromptCache, {{"prompt_cache_path", "p"}})),
+            R"({"returned":4})");
+  EXPECT_EQ(outcome(ask(method::kReleasePromptCache)), R"({"returned":0})");
+  const std::string tools =
+      outcome(ask(method::kSetFunctionTools,
+                  {{"system_prompt", ""}, {"tools", "[]"}, {"tool_response_str", ""}}));
+  EXPECT_EQ(tools == R"({"returned":0})", facts_of(GetParam()).has_function_tools) << tools;
+  const std::string sizes = outcome(ask(method::kGetKvCacheSize));
+  EXPECT_EQ(sizes == R"({"returned":0,"kv_cache_sizes":[0]})",
+            facts_of(GetParam()).has_function_tools)
+      << sizes;
+}
+
+TEST_P(WorkerTest, AbortsARunThatWaits) {
+  const FakeScript script("say a\nblock\nsay b\n");
+  load();
+  send(100, method::kRun, run_request());
+  while (outputs().empty()) std::this_thread::yield();
+  EXPECT_EQ(outcome(ask(method::kAbort)), R"({"returned":0})");
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+}
+
+TEST_P(WorkerTest, SaysWhatItCannotDo) {
+  EXPECT_THAT(outcome(ask(method::kRun, run_request())), HasSubstr("No runtime is open"));
+  EXPECT_THAT(outcome(ask(method::kAbort)), HasSubstr("no model"));
+  open();
+  EXPECT_THAT(outcome(ask(method::kRun, run_request())), HasSubstr("no model"));
+  EXPECT_THAT(outcome(ask(method::kInit, {{"model_path", 3}})), HasSubstr("model_path"));
+  EXPECT_THAT(outcome(ask("rkllm_sing")), HasSubstr("no model"));
+  EXPECT_THAT(outcome(ask(method::kOpen, {{"library", "x"}, {"abi", ""}})), HasSubstr("already"));
+  worker.take("{");
+  worker.take("[]");
+  worker.take(R"({"jsonrpc":"2.0","method":"rkllm_run"})");
+  EXPECT_EQ(lines.size(), 9U);
+}
+
+TEST_P(WorkerTest, AFullRingPausesTheRuntimeOrEndsTheRun) {
+  const FakeScript script("repeat 200 say 0123456789\n");
+  load();
+  send(100, method::kRun, run_request());
+  if (!facts_of(GetParam()).has_pause) {
+    EXPECT_THAT(outcome(response(100)), HasSubstr("longer than the memory"));
+    return;
+  }
+  std::vector<std::string> all;
+  while (all.size() < 201) {
+    for (std::string& each : outputs()) all.push_back(std::move(each));
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+  EXPECT_EQ(std::ranges::count(all, "0 0123456789"), 200);
+  EXPECT_EQ(all.back(), "2 ");
+}
+
+INSTANTIATE_TEST_SUITE_P(Abis, WorkerTest,
+                         ::testing::Values(Abi::v1_1, Abi::v1_2_0, Abi::v1_2_1, Abi::v1_3_0));
+
+}  // namespace
+}  // namespace sluice::rkllm
