@@ -73,6 +73,9 @@ class RkllmEngineTest : public ::testing::TestWithParam<Abi> {
     return {.model_path = model_,
             .library_path = fake_library(GetParam()),
             .worker = {std::string(SLUICE_FAKE_RKLLM) + "/rkllm_worker"},
+            // A sanitizer would end the process in a way of its own.
+            .environment = {{"ASAN_OPTIONS", "handle_segv=0:handle_sigill=0"},
+                            {"TSAN_OPTIONS", "handle_segv=0:handle_sigill=0"}},
             .restart_pause = 10ms,
             .abort_timeout = 200ms};
   }

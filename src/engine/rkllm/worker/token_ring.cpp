@@ -113,6 +113,7 @@ Result<TokenRing> TokenRing::attach(Files files) {
 }
 
 void TokenRing::copy_in(std::uint64_t at, std::span<const std::byte> bytes) const {
+  if (bytes.empty()) return;
   auto* const records = static_cast<std::byte*>(memory_) + kPage;
   const std::size_t from = at & (capacity_ - 1);
   const std::size_t first = std::min(bytes.size(), capacity_ - from);
@@ -121,6 +122,7 @@ void TokenRing::copy_in(std::uint64_t at, std::span<const std::byte> bytes) cons
 }
 
 void TokenRing::copy_out(std::uint64_t at, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return;
   const auto* const records = static_cast<const std::byte*>(memory_) + kPage;
   const std::size_t from = at & (capacity_ - 1);
   const std::size_t first = std::min(bytes.size(), capacity_ - from);
