@@ -101,7 +101,8 @@ struct RunBudget {
   double cost = 0;               // of these, by AgentOptions::price; 0: no limit
   /// After it, the model is asked for a last answer. 0: no limit.
   std::chrono::nanoseconds time = {};
-  /// How long that may take, once `time` is over. What it has said by then is the answer.
+  /// How long that may take from when it is asked for, if there is a limit. What it has said by
+  /// then is the answer. The time in which nobody takes the run's events does not count.
   std::chrono::nanoseconds last_answer = std::chrono::seconds(30);
 };
 

@@ -46,7 +46,6 @@ struct RkllmRun {
   std::optional<TimePoint> first_token = {};
   TimePoint last_token{};
   std::optional<PerfStat> figures = {};
-  bool has_stopped = false;  // at a stop string, or at its limit: what follows is not wanted
 };
 
 }  // namespace sluice::rkllm
