@@ -11,7 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from . import against, processes, servers
+from . import against, processes, proxies, servers
 from .measure import Bench
 
 # A function is hot in a load if it runs at least this share of the load's instructions.
@@ -82,9 +82,7 @@ def _under_load(bench: Bench) -> Iterator[collections.Counter[str]]:
             continue  # too many connections for a program under Callgrind
         bench.say(f"  {label}")
         yield _callgrind(bench, servers.sluice(bench.paths), load)
-    upstream = servers.sluice(bench.paths)
-    log = os.path.join(bench.paths.scratch, "upstream.log")
-    with processes.running(bench.cores.load, upstream.command, upstream.port, log):
+    with proxies.upstream_of(bench) as upstream:
         for label in against.PROXIED:
             bench.say(f"  {label}, through the proxy")
             proxy = servers.sluice_proxy(bench.paths, upstream.port)

@@ -4,7 +4,7 @@ import glob
 import os
 import subprocess
 
-from . import against, processes, servers
+from . import against, processes, proxies, servers
 from .measure import Bench
 
 # The micro-benchmarks, for what the loads do not vary: texts, schemas, sizes of streams.
@@ -55,9 +55,7 @@ def write(bench: Bench, root: str, path: str) -> None:
     for label, (_, load) in against.LOADS.items():
         bench.say(f"  {label}")
         _load(bench, servers.sluice(bench.paths), program, load)
-    upstream = servers.sluice(bench.paths)
-    log = os.path.join(bench.paths.scratch, "upstream.log")
-    with processes.running(bench.cores.load, upstream.command, upstream.port, log):
+    with proxies.upstream_of(bench) as upstream:
         for label in against.PROXIED:
             bench.say(f"  {label}, through the proxy")
             proxy = servers.sluice_proxy(bench.paths, upstream.port)

@@ -15,7 +15,7 @@ DIRECT = "without a proxy"
 
 
 @contextlib.contextmanager
-def _upstream(bench: Bench) -> Iterator[servers.Server]:
+def upstream_of(bench: Bench) -> Iterator[servers.Server]:
     """The server behind the proxies. It is not measured, so it shares the load's core."""
     server = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "upstream.log")
@@ -32,7 +32,7 @@ def _targets(bench: Bench, upstream: servers.Server, load: list[str]) -> list[Ta
 
 
 def run_proxy_calls(bench: Bench) -> Result:
-    with _upstream(bench) as upstream:
+    with upstream_of(bench) as upstream:
         reports = compare(bench, _targets(bench, upstream, ["echo", *CONNECTIONS]))
     ratio = Check("CPU of the proxy a call, x nginx", 1 / cpu_ratio(reports, SLUICE, NGINX), 1.5)
     return Result(rate_figures(reports), [ratio], sluice_errors(reports))
@@ -41,7 +41,7 @@ def run_proxy_calls(bench: Bench) -> Result:
 def run_proxy_latency(bench: Bench) -> Result:
     longer = dataclasses.replace(bench, seconds=bench.seconds if bench.quick else 10)
     load = paced_load(20, "call")
-    with _upstream(bench) as upstream:
+    with upstream_of(bench) as upstream:
         direct = Target(DIRECT, lambda: servers.sluice(bench.paths), load)
         reports = compare(longer, [*_targets(bench, upstream, load), direct])
     figures = {
