@@ -249,7 +249,8 @@ TEST_F(AgentApiTest, ARunEndsWhenItHasCostAsMuchAsItMay) {
   EXPECT_EQ(result.reason, "budget: cost");
   EXPECT_EQ(result.text, "That is all.");
   EXPECT_TRUE(model.asked(2).tools.empty());
-  EXPECT_DOUBLE_EQ(result.usage.at("cost").to_number<double>(), 0.011);
+  // The last answer came without usage: its 12 bytes are estimated as 3 tokens.
+  EXPECT_DOUBLE_EQ(result.usage.at("cost").to_number<double>(), 0.011 + 3 * 50e-6);
 }
 
 TEST_F(AgentApiTest, AServerThatIsGoneIsNamed) {

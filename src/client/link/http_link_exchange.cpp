@@ -318,8 +318,8 @@ void HttpLink::Exchange::get() {
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
   // A server that names its events at such length cannot be asked to go on from one.
-  last_event_ =
-      event.last_event_id.size() <= kMaxEventId ? event.last_event_id : std::string_view();
+  has_long_event_id_ = event.last_event_id.size() > kMaxEventId;
+  last_event_ = has_long_event_id_ ? std::string_view() : event.last_event_id;
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
   // The answer may still follow.
@@ -361,6 +361,10 @@ void HttpLink::Exchange::stream_ended(Error why) {
   std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
   if (!wait) {
     if (is_over) why.message.append("; the session of the stream is over");
+    if (is_legacy_ && has_long_event_id_) {
+      why.message.append("; it cannot be resumed, as the server's event id is longer than " +
+                         std::to_string(kMaxEventId) + " bytes, which Last-Event-ID cannot hold");
+    }
     return fail(why, &ServerLink::Owner::on_broken_off);
   }
   if (const auto asked = events_.retry_milliseconds()) {

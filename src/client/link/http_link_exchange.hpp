@@ -126,8 +126,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool is_misdirected_ = false;       // the reply has the answer to another request
   std::optional<Error> unaddressed_;  // that a stream has brought
   std::string challenge_;
-  std::string session_;     // of the server that it belongs to; empty: none
-  std::string last_event_;  // where the stream can be resumed
+  std::string session_;             // of the server that it belongs to; empty: none
+  std::string last_event_;          // where the stream can be resumed
+  bool has_long_event_id_ = false;  // longer than is sent back
   Executor::TimerId timer_ = 0;
 };
 
