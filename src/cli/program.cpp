@@ -12,6 +12,7 @@
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/serve/npu_engine.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/version.hpp"
 
@@ -82,6 +83,7 @@ int parse_and_run(int argc, const char* const* argv) {
   if (argc > 1 && std::string_view(argv[1]) == kOfferCommand) {
     return print_offers(program.outline(), std::vector<std::string>(argv + 2, argv + argc));
   }
+  if (argc > 1 && std::string_view(argv[1]) == kNpuWorkerCommand) return run_npu_worker();
   return program.run(argc, argv);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "cli/doctor/report/check.hpp"
 #include "cli/options/serve_config.hpp"
@@ -14,6 +15,10 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
 /// Checks that the model file is a whole GGUF file and fits into memory, and that there is the
 /// device to run it on.
 void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& config);
+
+/// Checks that there is the model, and a runtime for it, and what the board of the NPU is like: its
+/// driver, its load, its clocks. `root`: where the files of the kernel are.
+void check_npu(Checks& out, const ServeConfig& config, const std::string& root = "/");
 
 /// Checks that the server could listen now, in all places together where it is to listen.
 void check_ports(Checks& out, const ServeConfig& config);

@@ -5,6 +5,7 @@
 
 #include "cli/doctor/doctor_checks.hpp"
 #include "cli/serve/engine_factory.hpp"
+#include "cli/serve/npu_engine.hpp"
 #include "cli/serve/remote_engine.hpp"
 
 namespace sluice {
@@ -39,6 +40,7 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
         info.context_tokens == 0 ? "" : ", " + std::to_string(info.context_tokens) + " tokens";
     return add(Status::ok, info.model + context + ", run by another server", "");
   }
+  if (is_npu_model(path)) return check_npu(out, config);
   if (const auto can = check_backend(config); !can) {
     add(Status::fail, can.error().message, "Give another --backend, or leave it out");
     return;

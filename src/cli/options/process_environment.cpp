@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <pwd.h>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -27,6 +28,15 @@ std::string home_folder() {
   }
   while (home.size() > 1 && home.ends_with('/')) home.pop_back();
   return home;
+}
+
+std::string program_path() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::array<char, 4096> path{};
+  const ssize_t length = ::readlink(kSelf, path.data(), path.size() - 1);
+  if (length <= 0) return {};
+  // A program that has been replaced since has no name any more, and can be started all the same.
+  return std::string_view(path.data()).ends_with(" (deleted)") ? kSelf : path.data();
 }
 
 ConfigSources process_sources(SettingValues flags, const std::string& file) {

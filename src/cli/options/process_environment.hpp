@@ -14,6 +14,10 @@ std::optional<std::string> environment(const std::string& name);
 /// there is none.
 std::string home_folder();
 
+/// The file of this program, to find what is installed with it or to start it again; empty if it
+/// cannot be told.
+std::string program_path();
+
 /// The configuration sources of this process. `file` is the value of --config, or empty.
 ConfigSources process_sources(SettingValues flags, const std::string& file);
 

@@ -201,9 +201,9 @@ Result<void> check_together(const ServeConfig& config) {
                                 format_size(config.http.max_total_buffers));
   }
   const std::uint64_t context = config.engine.context;
-  if (context * config.engine.slots > std::numeric_limits<std::int32_t>::max()) {
+  if (context * config.engine.sequences() > std::numeric_limits<std::int32_t>::max()) {
     return fail(kExitUsage, "--context: " + std::to_string(context) + " tokens for each of " +
-                                std::to_string(config.engine.slots) +
+                                std::to_string(config.engine.sequences()) +
                                 " --slots are too many; use fewer of either");
   }
   std::map<std::string_view, std::string_view> names;

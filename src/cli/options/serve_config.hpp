@@ -48,17 +48,25 @@ struct ServeConfig {
 
   struct Engine {
     EngineKind kind = EngineKind::llama;
-    std::string model;                           // GGUF file, or the URL of an API
+    std::string model;                           // GGUF or RKLLM file, or the URL of an API
     ModelApi model_api = ModelApi::chat;         // of a URL
     std::string model_key = "SLUICE_MODEL_KEY";  // the variable that has the key for a URL
     std::string model_option = "--model";        // not a setting: what errors call the model
-    std::uint32_t slots = 4;                     // sequences that are decoded together
-    std::uint32_t context = 0;     // tokens per sequence; 0: what the model was trained for
-    std::uint32_t threads = 0;     // for the model; 0: one per core
-    std::string backend = "auto";  // "auto", "cpu", or a device's name as the engine reports it
-    std::int32_t gpu_layers = -1;  // -1: as many as fit
-    std::uint32_t queue = 256;     // requests that may wait for a slot
-    bool share_prefixes = false;   // reuse cached prompt prefixes between clients
+    std::uint32_t slots = 0;                     // answers at a time; 0: 4, or 1 on an NPU
+    std::uint32_t context = 0;       // tokens per sequence; 0: what the model was trained for
+    std::uint32_t threads = 0;       // for the model; 0: one per core
+    std::string backend = "auto";    // "auto", "cpu", or a device's name as the engine reports it
+    std::int32_t gpu_layers = -1;    // -1: as many as fit
+    std::uint32_t queue = 256;       // requests that may wait for a slot
+    bool share_prefixes = false;     // reuse cached prompt prefixes between clients
+    std::string rkllm_library;       // the NPU's runtime; empty: it is looked for
+    std::string rkllm_abi = "auto";  // its ABI, or that of its version
+
+    /// The answers at a time of a model that is no NPU's.
+    [[nodiscard]] std::uint32_t sequences() const {
+      constexpr std::uint32_t kUsual = 4;
+      return slots == 0 ? kUsual : slots;
+    }
   } engine;
 
   /// Limits of streams.

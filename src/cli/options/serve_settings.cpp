@@ -269,6 +269,8 @@ constexpr std::array<std::pair<std::string_view, ModelApi>, 3> kModelApis = {
     {{"chat", ModelApi::chat},
      {"responses", ModelApi::responses},
      {"websocket", ModelApi::websocket}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNpuAbis = {
+    {{"auto", "auto"}, {"1.1", "1.1"}, {"1.2.0", "1.2.0"}, {"1.2.1", "1.2.1"}, {"1.3.0", "1.3.0"}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevels = {
     {{"trace", LogLevel::trace},
      {"debug", LogLevel::debug},
@@ -322,15 +324,17 @@ std::vector<Setting> make_settings() {
       "tests",
       kEngines, SLUICE_AT(engine.kind)));
   add(text("engine.model", "--model", "FILE|URL",
-           "GGUF file of the model, or the URL of an API like OpenAI's, with #NAME if it has "
-           "several models; without it, a tiny built-in model runs",
+           "GGUF file of the model, .rkllm file for a Rockchip NPU, or the URL of an API like "
+           "OpenAI's, with #NAME if it has several models; without it, a tiny built-in model runs",
            "a file or a URL", SLUICE_AT(engine.model)));
   add(choice(
       "engine.model_api", "--model-api",
       "Which API of the model's server is asked: chat completions, Responses, or Responses over "
       "a WebSocket",
       kModelApis, SLUICE_AT(engine.model_api)));
-  add(number("engine.slots", "--slots", 1, 256, "How many answers are generated at the same time",
+  add(number("engine.slots", "--slots", 0, 256,
+             "How many answers are generated at the same time; 0: 4, or 1 on an NPU, where each "
+             "slot has a process with the whole model",
              SLUICE_AT(engine.slots)));
   add(number(
       "engine.context", "--context", 0, kMany,
@@ -354,6 +358,13 @@ std::vector<Setting> make_settings() {
                 "Reuse the cached beginning of one client's prompt for other clients; they can "
                 "then find out what others asked",
                 SLUICE_AT(engine.share_prefixes)));
+  add(text("engine.rkllm_library", "--rkllm-library", "FILE",
+           "The NPU's runtime, librkllmrt.so; without it, the places of libraries are searched",
+           "a file", SLUICE_AT(engine.rkllm_library)));
+  add(choice("engine.rkllm_abi", "--rkllm-abi",
+             "The binary interface of the NPU's runtime; auto: that of the version it names. A "
+             "wrong one crashes its process",
+             kNpuAbis, SLUICE_AT(engine.rkllm_abi)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
              "Chunks that one stream keeps until its readers have them",

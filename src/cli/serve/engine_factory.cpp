@@ -1,12 +1,12 @@
 #include "cli/serve/engine_factory.hpp"
 
-#include <array>
 #include <filesystem>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/serve/npu_engine.hpp"
 #include "cli/serve/remote_engine.hpp"
 #include "core/log/log.hpp"
 #include "engine/synthetic_engine.hpp"
@@ -28,6 +28,21 @@ EngineHandle ready(std::unique_ptr<Engine> engine) {
   return handle;
 }
 
+Result<EngineHandle> npu_engine(const ServeConfig& config) {
+  Result<std::unique_ptr<rkllm::RkllmEngine>> made = make_npu_engine(config.engine);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const rkllm::RkllmEngine* const npu = made->get();
+  EngineHandle handle;
+  handle.engine = std::move(*made);
+  handle.not_ready = [npu] { return npu->not_ready(); };
+  handle.wait_ready = [npu](Duration at_most) -> Result<bool> {
+    Result<bool> is_ready = npu->wait_ready(at_most);
+    if (!is_ready) return fail(kExitFailure, is_ready.error().message);
+    return is_ready;
+  };
+  return handle;
+}
+
 #if SLUICE_WITH_LLAMA
 void log_model_state(const ModelState& state) {
   switch (state.phase) {
@@ -45,7 +60,7 @@ void log_model_state(const ModelState& state) {
 LlamaOptions llama_options(const ServeConfig& config) {
   LlamaOptions options;
   options.model_path = config.engine.model.empty() ? built_in_model() : config.engine.model;
-  options.slots = config.engine.slots;
+  options.slots = config.engine.sequences();
   options.context_tokens = config.engine.context;
   options.threads = config.engine.threads;
   options.backend = config.engine.backend;
@@ -91,12 +106,11 @@ constexpr const char* kNoLlama = "This program was built without llama.cpp; use 
 }  // namespace
 
 std::string built_in_model() {
-  std::array<char, 4096> self{};
-  const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length <= 0) return {};
+  const std::string self = program_path();
+  if (self.empty()) return {};
   // The models of bin/sluice are in share/sluice, both in the build tree and after installation.
   const std::filesystem::path share =
-      std::filesystem::path(self.data()).parent_path().parent_path() / "share" / "sluice";
+      std::filesystem::path(self).parent_path().parent_path() / "share" / "sluice";
   std::error_code error;
   const std::filesystem::path model = share / "sluice-tiny.gguf";
   return std::filesystem::exists(model, error) ? model.string() : std::string();
@@ -143,6 +157,7 @@ Result<EngineHandle> make_engine(const ServeConfig& config) {
     if (!engine) return std::unexpected(std::move(engine.error()));
     return ready(*std::move(engine));
   }
+  if (is_npu_model(config.engine.model)) return npu_engine(config);
 #if SLUICE_WITH_LLAMA
   if (const auto device = check_backend(config); !device) return std::unexpected(device.error());
   return llama_engine(config);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -360,32 +359,8 @@ Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options) {
     return fail(kNotFound, "There is no " + options.model_path);
   }
   options.slots = std::clamp(options.slots, std::uint32_t{1}, kMaxSlots);
-  const AbiFacts* const named = options.abi.empty() ? nullptr : find_abi(options.abi);
-  if (!options.abi.empty() && named == nullptr) {
-    return fail(kUnprocessableContent, "There is no ABI " + options.abi);
-  }
-  if (options.library_path.empty()) {
-    const char* const folders = std::getenv("LD_LIBRARY_PATH");
-    const std::vector<std::string> places = library_places(folders == nullptr ? "" : folders);
-    const auto found = find_library(places);
-    if (!found) {
-      return fail(kNotFound,
-                  "There is no librkllmrt.so where libraries are; give its path with "
-                  "--rkllm-library");
-    }
-    options.library_path = *found;
-  }
-  Result<LibraryFacts> library = inspect_library(options.library_path);
+  Result<LibraryFacts> library = find_runtime(options.library_path, options.abi);
   if (!library) return std::unexpected(std::move(library.error()));
-  if (named != nullptr) library->abi = named;
-  if (library->abi == nullptr && !library->version.empty()) {
-    std::string known;
-    for (const AbiFacts& each : all_abis()) {
-      known.append(known.empty() ? "" : ", ").append(each.versions);
-    }
-    return fail(kUnprocessableContent, library->path + " has version " + library->version +
-                                           ", which is not known here; known are " + known);
-  }
   return std::make_unique<NpuEngine>(std::move(options), *std::move(library));
 }
 

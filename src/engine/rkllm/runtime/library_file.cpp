@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <elf.h>
 #include <filesystem>
@@ -137,6 +138,35 @@ Result<LibraryFacts> inspect_library(const std::string& path) {
   LibraryFacts facts{.path = path, .version = version_in(*bytes)};
   facts.abi = abi_of_version(facts.version);
   return facts;
+}
+
+Result<LibraryFacts> find_runtime(const std::string& path, const std::string& abi) {
+  const AbiFacts* const named = abi.empty() ? nullptr : find_abi(abi);
+  if (!abi.empty() && named == nullptr) {
+    return fail(kUnprocessableContent, "There is no ABI " + abi);
+  }
+  std::optional<std::string> place = path;
+  if (path.empty()) {
+    const char* const folders = std::getenv("LD_LIBRARY_PATH");
+    place = find_library(library_places(folders == nullptr ? "" : folders));
+    if (!place) {
+      return fail(kNotFound,
+                  "There is no librkllmrt.so where libraries are; give its path with "
+                  "--rkllm-library");
+    }
+  }
+  Result<LibraryFacts> library = inspect_library(*place);
+  if (!library) return library;
+  if (named != nullptr) library->abi = named;
+  if (library->abi == nullptr && !library->version.empty()) {
+    std::string known;
+    for (const AbiFacts& each : all_abis()) {
+      known.append(known.empty() ? "" : ", ").append(each.versions);
+    }
+    return fail(kUnprocessableContent, library->path + " has version " + library->version +
+                                           ", which is not known here; known are " + known);
+  }
+  return library;
 }
 
 }  // namespace sluice::rkllm

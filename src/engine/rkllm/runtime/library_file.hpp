@@ -29,6 +29,11 @@ std::optional<std::string> find_library(const std::vector<std::string>& places);
 /// processor.
 Result<LibraryFacts> inspect_library(const std::string& path);
 
+/// The runtime at `path`, or if that is empty where libraries are (LD_LIBRARY_PATH too). `abi`: the
+/// name of its ABI; empty: that of its version. Errors: those of inspect_library(); 404, there is
+/// no library; 422, there is no such ABI, or the version is not known.
+Result<LibraryFacts> find_runtime(const std::string& path, const std::string& abi);
+
 /// The version that the bytes of a librkllmrt.so name; empty: none, or not clearly one.
 std::string version_in(std::string_view bytes);
 

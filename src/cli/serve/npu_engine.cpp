@@ -1,0 +1,49 @@
+#include "cli/serve/npu_engine.hpp"
+
+#include <string>
+#include <utility>
+
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "engine/rkllm/worker/worker.hpp"
+
+namespace sluice {
+namespace {
+
+/// The name of an ABI; empty: that of the runtime's version.
+std::string named_abi(const ServeConfig::Engine& config) {
+  return config.rkllm_abi == "auto" ? std::string() : config.rkllm_abi;
+}
+
+}  // namespace
+
+bool is_npu_model(std::string_view model) {
+  return model.ends_with(".rkllm");
+}
+
+Result<rkllm::LibraryFacts> find_npu_runtime(const ServeConfig::Engine& config) {
+  return rkllm::find_runtime(config.rkllm_library, named_abi(config));
+}
+
+Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config) {
+  rkllm::RkllmOptions options;
+  options.model_path = config.model;
+  options.library_path = config.rkllm_library;
+  options.abi = named_abi(config);
+  // Each process has the whole model in memory.
+  options.slots = config.slots == 0 ? 1 : config.slots;
+  options.context_tokens = config.context;
+  options.max_queue = config.queue;
+  options.worker = {program_path(), std::string(kNpuWorkerCommand)};
+  auto engine = rkllm::make_rkllm_engine(std::move(options));
+  if (!engine) return fail(kExitFailure, engine.error().message);
+  return engine;
+}
+
+int run_npu_worker() {
+  complain(rkllm::run_worker().message);
+  return kExitUsage;
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// Servers of models for a Rockchip NPU, whose runtime is the stand-in of tests/fake_rkllm.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { program, start_server, temporary_folder } from './server.mjs';
+
+export const abis = ['1.1', '1.2.0', '1.2.1', '1.3.0'];
+
+export const library = (abi) =>
+  path.join(path.dirname(program), `../lib/fake_rkllm/${abi}/librkllmrt.so`);
+
+// A model, and what the runtime does with it: `script` has the steps of the stand-in's README.md.
+export function npu_files(t, script) {
+  const folder = temporary_folder(t);
+  const files = {
+    model: path.join(folder, 'model.rkllm'),
+    script: path.join(folder, 'script'),
+    log: path.join(folder, 'log'),
+  };
+  writeFileSync(files.model, 'no real model');
+  writeFileSync(files.script, script);
+  writeFileSync(files.log, '');
+  return {
+    ...files,
+    env: { FAKE_RKLLM_SCRIPT: files.script, FAKE_RKLLM_LOG: files.log },
+    calls: () => readFileSync(files.log, 'utf8'),
+  };
+}
+
+// Starts `sluice serve` with it. `files`: of npu_files().
+export async function start_npu(t, abi, script, flags = []) {
+  const files = npu_files(t, script);
+  const server = await start_server(
+    t,
+    ['--engine', 'llama', '--model', files.model, '--rkllm-library', library(abi), ...flags],
+    { env: files.env },
+  );
+  return Object.assign(server, { calls: files.calls, script: files.script });
+}
