@@ -52,28 +52,86 @@ TEST_P(ProxyOfReplacedServerTest, AnOpenSessionIsBegunAnewInTheOtherEra) {
   EXPECT_THAT(server.links, SizeIs(1)) << "the look is over, and so is the old session";
 }
 
-TEST_P(ProxyOfReplacedServerTest, WhatIsUnderWayFromBeforeIsNotLost) {
-  ReplacedServer server(GetParam());
+/// A server whose first call is answered by the test.
+struct ServerWithASlowCall : ReplacedServer {
+  explicit ServerWithASlowCall(bool is_modern) : ReplacedServer(is_modern) {
+    on_message = [this, answer = on_message](FakeLink& link, const json::object& message) {
+      if (!slow && message.contains("id")) {
+        slow = message;
+      } else {
+        answer(link, message);
+      }
+    };
+  }
+
+  std::optional<json::object> slow;
+};
+
+TEST_P(ProxyOfReplacedServerTest, WhatIsUnderWayFromBeforeGoesOnBesideTheNewSession) {
+  ServerWithASlowCall server(GetParam());
   FakeProxy proxy({server.upstream()});
   FakeClient client(*proxy.server, Kind::connection);
-  std::optional<json::object> slow;
-  server.on_message = [&, answer = server.on_message](FakeLink& link, const json::object& message) {
-    if (!slow && message.contains("id")) {
-      slow = message;
-    } else {
-      answer(link, message);
-    }
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return id;
   };
-  const auto first = client.request("tools/call", {{"name", "slow"}});
-  proxy.run();
+  const auto slow = call();
   server.replace_by(!GetParam());
-  client.request("tools/call", {{"name", "tool"}});
-  proxy.run();
-  EXPECT_EQ(client.result_of(first), "nothing");
+  call();
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool"));
+  EXPECT_EQ(client.result_of(slow), "nothing");
+  EXPECT_THAT(server.links, SizeIs(2));
   server.links.front()->say(
-      {{"jsonrpc", "2.0"}, {"id", slow->at("id")}, {"result", text_result("at last")}});
+      {{"jsonrpc", "2.0"}, {"id", server.slow->at("id")}, {"result", text_result("at last")}});
   proxy.run();
-  EXPECT_THAT(client.result_of(first), HasSubstr("at last"));
+  EXPECT_THAT(client.result_of(slow), HasSubstr("at last"));
+  EXPECT_THAT(server.links, SizeIs(1));
+}
+
+TEST_P(ProxyOfReplacedServerTest, WhatIsNeverAnsweredByTheOldOneIsGivenUp) {
+  ServerWithASlowCall server(GetParam());
+  UpstreamOptions options = server.upstream();
+  options.idle_timeout = 60s;
+  FakeProxy proxy({options});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return id;
+  };
+  const auto slow = call();
+  server.replace_by(!GetParam());
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(client.result_of(slow), "nothing");
+    call();
+    proxy.advance(10s);
+  }
+  proxy.advance(10s);
+  EXPECT_THAT(client.result_of(slow), HasSubstr("it was replaced"));
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool"));
+  EXPECT_THAT(server.links, SizeIs(1));
+}
+
+TEST_P(ProxyOfReplacedServerTest, WhatIsInTheWayForAMomentCostsNoSession) {
+  ServerWithASlowCall server(GetParam());
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return id;
+  };
+  const auto slow = call();
+  const auto answers = server.on_message;
+  server.on_message = [](FakeLink& link, const json::object& message) {
+    if (message.contains("id")) link.refuse(message, 400);
+  };
+  EXPECT_THAT(client.result_of(call()), HasSubstr("not initialized"));
+  server.on_message = answers;
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool 1"));
+  EXPECT_EQ(client.result_of(slow), "nothing");
+  EXPECT_THAT(server.links, SizeIs(1));
 }
 
 TEST_P(ProxyOfReplacedServerTest, AServerThatIsTheSameKeepsItsSession) {

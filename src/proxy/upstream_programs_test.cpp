@@ -47,6 +47,28 @@ TEST(UpstreamProgramsTest, AClientHasSoManyUntilOneHasEnded) {
   EXPECT_THAT(fourth.result_of(again), HasSubstr("serverInfo"));
 }
 
+TEST(UpstreamProgramsTest, AProgramThatDiesAsItIsStartedAgainIsStartedOnceMore) {
+  FakeServer server("behind", false);
+  answer_calls(server);
+  FakeProxy proxy({program_of(server)});
+  FakeClient client(*proxy.server, FakeClient::Kind::connection);
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return id;
+  };
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool 1"));
+  server.links.front()->die();
+  proxy.run();
+  server.is_silent = true;
+  const auto next = call();
+  server.is_silent = false;
+  server.links.front()->die();
+  proxy.run();
+  EXPECT_THAT(client.result_of(next), HasSubstr("behind tool 3"));
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool 3"));
+}
+
 TEST(UpstreamProgramsTest, AProgramThatDiesOrIsNotThereGivesItsPlaceBack) {
   FakeServer server("behind", false);
   answer_calls(server);

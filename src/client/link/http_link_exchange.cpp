@@ -1,6 +1,7 @@
 #include "client/link/http_link_exchange.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "client/link/reply_head.hpp"
@@ -185,10 +186,9 @@ void HttpLink::Exchange::on_complete() {
   if (link_ == nullptr) return;
   const std::shared_ptr<Exchange> keep = shared_from_this();
   if (is_events_) {
-    if (unaddressed_) return link_->owner_->awaits(id_) ? fail(*unaddressed_) : end();
     std::string why = "The stream ended before the answer came";
     if (is_misdirected_) why.append("; it answers another request");
-    if (is_probe_) return fail({status_, std::move(why), {}});
+    if (is_probe_) return fail(unaddressed_.value_or(Error{status_, std::move(why), {}}));
     return stream_ended({kLostConnection, std::move(why), {}});
   }
   if (is_standalone_) return stream_refused();
@@ -281,9 +281,12 @@ void HttpLink::Exchange::stream_refused() {
 }
 
 std::optional<Error> HttpLink::Exchange::unaddressed_error(std::string_view text) const {
-  const bool may_be_one =
-      !id_.empty() && text.size() <= kMaxUnaddressed && text.contains("\"error\"");
-  if (!may_be_one) return std::nullopt;
+  if (id_.empty() || text.size() > kMaxUnaddressed) return std::nullopt;
+  // Each answer comes here. string_view::find() would stop at every quotation mark.
+  constexpr std::string_view kMember = "\"error\"";
+  if (::memmem(text.data(), text.size(), kMember.data(), kMember.size()) == nullptr) {
+    return std::nullopt;
+  }
   const Result<json::value> body = parse_json(text);
   const json::object* const members = body ? body->if_object() : nullptr;
   const bool is_one =
@@ -323,16 +326,26 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
   // The answer may still follow.
-  if (auto error = unaddressed_error(event.data)) return void(unaddressed_ = std::move(error));
+  if (auto error = unaddressed_error(event.data)) {
+    unaddressed_ = std::move(error);
+    return end_soon();
+  }
   if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
-  // Nothing should follow the answer but the stream's end.
   const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
   if (!is_answered || timer_ != 0) return;
+  end_soon();
+  link_->keep_last(link_->answered_, kMaxAnswered, number_);
+}
+
+void HttpLink::Exchange::end_soon() {
+  if (timer_ != 0) return;
   timer_ =
       link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->end();
+        const auto self = weak.lock();
+        if (self == nullptr || self->link_ == nullptr) return;
+        const bool is_wanted = self->unaddressed_ && self->link_->owner_->awaits(self->id_);
+        is_wanted ? self->fail(*self->unaddressed_) : self->end();
       });
-  link_->keep_last(link_->answered_, kMaxAnswered, number_);
 }
 
 Error HttpLink::Exchange::not_resumed() const {
@@ -360,10 +373,13 @@ void HttpLink::Exchange::stream_ended(Error why) {
   if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
   std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
   if (!wait) {
+    if (unaddressed_) return fail(*unaddressed_);
     if (is_over) why.message.append("; the session of the stream is over");
     if (is_legacy_ && has_long_event_id_) {
-      why.message.append("; it cannot be resumed, as the server's event id is longer than " +
-                         std::to_string(kMaxEventId) + " bytes, which Last-Event-ID cannot hold");
+      why.message.append(
+          "; it cannot be resumed, as this client sends no Last-Event-ID of more "
+          "than " +
+          std::to_string(kMaxEventId) + " bytes");
     }
     return fail(why, &ServerLink::Owner::on_broken_off);
   }
@@ -373,6 +389,7 @@ void HttpLink::Exchange::stream_ended(Error why) {
     // It is about streams that have ended, not about requests that are refused.
     wait = is_events_ ? named : std::max(named, *wait);
   }
+  if (timer_ != 0) link_->loop_->cancel(timer_);
   timer_ = link_->loop_->schedule_at(now + *wait, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr || self->link_ == nullptr) return;

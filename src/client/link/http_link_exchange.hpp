@@ -88,6 +88,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
 
   void on_event(const SseEvent& event);
 
+  /// The answer has come: nothing but the stream's end should follow. Or an error without an id,
+  /// which the answer may follow still.
+  void end_soon();
   [[nodiscard]] Error not_resumed() const;
   /// Why a reply of success, which is no stream, does not answer its request.
   [[nodiscard]] std::string why_unanswered() const;

@@ -109,6 +109,41 @@ TEST_P(RefusedEventTest, IsNotAskedForAgainAndAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Statuses, RefusedEventTest, ::testing::Values(404, 410, 422, 500));
 
+constexpr std::string_view kUnaddressed =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"too busy"}})";
+
+TEST_F(HttpLinkTest, AStreamWithAnErrorThatNamesNoRequestIsResumedForTheAnswer) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("e1", kUnaddressed)));
+  post.reply->finish();
+  Asked get = next();
+  EXPECT_EQ(get.last_event, "e1");
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(event("e2", answer(2, "{}"))));
+  get.reply->finish();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("{}"));
+}
+
+TEST_F(HttpLinkTest, AnErrorThatNamesNoRequestIsTheAnswerIfNoneFollows) {
+  open_legacy();
+  for (const bool stays_open : {true, false}) {
+    said.clear();
+    call();
+    Asked post = next();
+    post.reply->start(200, kEvents);
+    post.reply->write(std::string_view(event("", kUnaddressed)));
+    post.reply->flush();
+    settle();
+    if (!stays_open) post.reply->abort();
+    ASSERT_TRUE(hears(1));
+    EXPECT_THAT(said, ElementsAre("-32000 too busy"));
+  }
+}
+
 TEST_F(HttpLinkTest, ALongIdOfAnEventIsNotSentBack) {
   open_legacy(true);
   standalone.reply->start(200, kEvents);

@@ -305,8 +305,6 @@ void ClientSession::on_unanswered(const RequestId& id, const Error& why) {
   if (request == nullptr) return;
   const std::shared_ptr<ClientSession> keep = shared_from_this();
   const Error explanation = explained(*request, why);
-  const bool is_told = options_.on_refused && !handshake_.is_running();
-  if (is_told && is_refusal(why)) options_.on_refused(number, why);
   unanswered(id, explanation);
 }
 

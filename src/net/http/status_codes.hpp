@@ -19,6 +19,7 @@ inline constexpr int kRequestTimedOut = 408;
 inline constexpr int kConflict = 409;
 inline constexpr int kGoneForGood = 410;
 inline constexpr int kContentTooLarge = 413;
+inline constexpr int kMisdirectedRequest = 421;
 inline constexpr int kUnprocessableContent = 422;
 inline constexpr int kTooEarly = 425;
 inline constexpr int kUpgradeRequired = 426;

@@ -77,6 +77,7 @@ Listening::Unheard Listening::take_unheard() {
 void Listening::on_ended(std::uint64_t round, const Result<json::object>& answer) {
   if (round != round_) return;
   listening_ = 0;
+  if (!answer && owner_ != nullptr) owner_->on_refused(answer.error());
   if (!answer && answer.error().code == kMethodNotFound && !has_listened_) {
     cannot_listen_ = true;
     unheard_ = {};

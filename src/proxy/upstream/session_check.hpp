@@ -23,6 +23,7 @@ class SessionCheck final {
 
   /// Whether there is something to hear of in the session.
   void want(bool is_wanted);
+  [[nodiscard]] bool is_wanted() const { return is_wanted_; }
   /// Nobody wants to hear of anything any more. The loop may go before this object does.
   void end();
   /// The server had forgotten the session; there is another.

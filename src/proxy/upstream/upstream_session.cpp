@@ -21,9 +21,6 @@ bool has_capability(const ServerDescription& server, std::string_view name) {
   return capabilities != nullptr && capabilities->contains(name);
 }
 
-/// How long it is not doubted again that a server is the same.
-constexpr Duration kDoubtPause = std::chrono::seconds(1);
-
 }  // namespace
 
 UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream,
@@ -44,7 +41,7 @@ UpstreamSession::~UpstreamSession() {
     if (timer != 0) loop_->cancel(timer);
   }
   feed_.attach(nullptr);
-  if (session_ != nullptr) end_session();
+  end_all_sessions();
 }
 
 void UpstreamSession::close(std::function<void()> done) {
@@ -55,14 +52,18 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto opening = std::exchange(opening_, {});
   const auto waiting = std::exchange(waiting_, {});
   held_.clear();
-  if (session_ == nullptr) return loop_->post(std::move(done));
-  end_session(std::move(done));
+  if (session_ == nullptr) loop_->post(std::move(done));
+  end_all_sessions(std::move(done));
 }
 
-/// Ends a session that nobody uses any more, and keeps it and its program's place until its link
-/// has ended.
-void UpstreamSession::end_session(std::function<void()> done) {
-  std::shared_ptr<ClientSession> session = std::move(session_);
+void UpstreamSession::end_all_sessions(std::function<void()> done) {
+  if (session_ != nullptr) end_session(std::move(session_), std::move(done));
+  if (successor_ != nullptr) end_session(std::move(successor_));
+  for (Replaced& each : std::exchange(replaced_, {})) end_session(std::move(each.session));
+}
+
+void UpstreamSession::end_session(std::shared_ptr<ClientSession> session,
+                                  std::function<void()> done) {
   ClientSession& closing = *session;
   closing.close([loop = loop_, session = std::move(session), program = std::move(program_),
                  done = std::move(done)]() mutable {
@@ -84,30 +85,29 @@ void UpstreamSession::when_open(Opened then) {
   if (opening_.size() == 1) connect();
 }
 
-ClientSessionOptions UpstreamSession::session_options() {
+ClientSessionOptions UpstreamSession::session_options(SessionNumber number) {
   ClientSessionOptions options{
       .info = client_.info,
       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
       .revision = upstream_->options().revision,
-      .expects_legacy = was_hinted_,
       .is_shared = is_shared_,
       .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
-  options.on_question = [weak](ServerQuestion question) {
+  options.on_question = [weak, number](ServerQuestion question) {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    self->heard();
-    self->offer(std::move(question));
+    self->heard_in(number);
+    self->offer(self->own(number, std::move(question)));
   };
-  options.on_withdrawn = [weak](std::uint64_t question) {
-    if (const auto self = weak.lock()) self->on_withdrawn(question);
+  options.on_withdrawn = [weak, number](std::uint64_t question) {
+    if (const auto self = weak.lock()) self->on_withdrawn(own_question(number, question));
   };
-  options.on_notification = [weak](std::string_view method, const json::object& params) {
-    if (const auto self = weak.lock()) self->on_notification(method, params);
+  options.on_notification = [weak, number](std::string_view method, const json::object& params) {
+    if (const auto self = weak.lock()) self->on_notification(number, method, params);
   };
-  options.on_renewed = [weak] {
+  options.on_renewed = [weak, number] {
     const auto self = weak.lock();
-    if (self == nullptr || self->session_ == nullptr) return;
+    if (self == nullptr || !self->is_current(number)) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
     self->check_.on_renewed();
@@ -119,26 +119,20 @@ ClientSessionOptions UpstreamSession::session_options() {
   options.before_repeating = [weak](std::function<void()> go_on) {
     if (const auto self = weak.lock()) self->repeat_later(std::move(go_on));
   };
-  options.on_listening = [weak] {
+  options.on_listening = [weak, number] {
     const auto self = weak.lock();
-    if (self != nullptr && self->is_open()) self->on_listening();
+    const bool is_wanted = self != nullptr && self->is_open() && self->is_current(number);
+    if (is_wanted) self->on_listening();
   };
-  options.on_refused = [weak](ClientSession::Number number, const Error&) {
+  options.on_not_renewed = [weak, number](const Error&) {
     const auto self = weak.lock();
-    if (self == nullptr) return;
-    if (number == self->era_question_) self->is_era_refused_ = true;
-    self->doubt_era();
-  };
-  options.on_not_renewed = [weak](const Error&) {
-    const auto self = weak.lock();
-    if (self == nullptr || self->session_ == nullptr) return;
+    if (self == nullptr || !self->is_current(number)) return;
     // It has forgotten the session, and begins no other of its era.
-    self->refused_since_ = self->last_number_;
-    self->is_replaced_ = true;
-    self->end_if_replaced();
+    self->upstream_->forget_era();
+    self->retire_session();
   };
-  options.on_lost = [weak](const Error& why) {
-    if (const auto self = weak.lock()) self->on_lost(why);
+  options.on_lost = [weak, number](const Error& why) {
+    if (const auto self = weak.lock()) self->on_lost(number, why);
   };
   return options;
 }
@@ -176,7 +170,10 @@ void UpstreamSession::connect() {
     return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), is_needed_));
   }
   was_hinted_ = upstream_->is_known_as_legacy(loop_->clock().now());
-  session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), session_options());
+  session_number_ = ++sessions_;
+  ClientSessionOptions options = session_options(session_number_);
+  options.expects_legacy = was_hinted_;
+  session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), std::move(options));
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
     if (const auto self = weak.lock()) self->on_connected(server);
   });
@@ -189,19 +186,24 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   if (!server && was_hinted_ && (has_died || is_refusal(server.error()))) {
     upstream_->forget_era();
     const std::shared_ptr<void> place = program_;
-    end_session();
+    end_session(std::move(session_));
     program_ = place;  // it is for the same client
     return connect();
   }
   if (!server) {
     was_left_out_ = true;
     const Error why = upstream_->on_not_opened(server.error(), loop_->clock().now(), is_needed_);
-    end_session();
+    end_session(std::move(session_));
     return opened(std::unexpected(why));
   }
-  upstream_->on_connected(*server->revision, loop_->clock().now());
+  begin_session(*server);
+  opened({});
+}
+
+void UpstreamSession::begin_session(const ServerDescription& server) {
+  upstream_->on_connected(*server.revision, loop_->clock().now());
   const bool is_another = server_.revision != nullptr || std::exchange(was_left_out_, false);
-  server_ = {server->revision, json::object(server->about, json::storage_ptr())};
+  server_ = {server.revision, json::object(server.about, json::storage_ptr())};
   // Over a shared connection, what is said of one request may come during another.
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
@@ -213,7 +215,6 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   } else if (server_.revision->era == Era::legacy) {
     on_listening();
   }
-  opened({});
 }
 
 /// A modern server may acknowledge again although nothing was missed. A legacy server says that it
@@ -226,60 +227,41 @@ void UpstreamSession::on_listening() {
   listener_->on_listening(may_have_changed ? missed : ChangeFeed::Unheard());
 }
 
-void UpstreamSession::doubt_era() {
-  const TimePoint now = loop_->clock().now();
-  if (!is_open() || era_question_ != 0 || is_replaced_ || now < next_doubt_) return;
-  next_doubt_ = now + kDoubtPause;
-  refused_since_ = last_number_;
-  is_era_refused_ = false;
-  const bool is_legacy = server_.revision->era == Era::legacy;
-  era_question_ = session_->begin(
-      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign, .is_probe = true},
-      {.on_answer = [weak = weak_from_this()](const Result<json::object>& answer) {
-        const auto self = weak.lock();
-        if (self != nullptr) self->on_era_told(answer);
-      }});
-}
-
-void UpstreamSession::on_era_told(const Result<json::object>& answer) {
-  era_question_ = 0;
-  if (answer || server_.revision == nullptr) return;
-  const int code = answer.error().code;
-  // A legacy server may answer a ping with an error of its own.
-  is_replaced_ = server_.revision->era == Era::modern
-                     ? is_refusal(answer.error())
-                     : is_era_refused_ || code == kUnsupportedProtocolVersion;
-  end_if_replaced();
-}
-
-void UpstreamSession::end_if_replaced() {
-  const bool is_any_left = !requests_.empty() && requests_.begin()->first <= refused_since_;
-  if (!is_replaced_ || session_ == nullptr || is_any_left) return;
-  upstream_->forget_era();
-  on_lost(
-      {kLostConnection, "it has been replaced by a server that does not know this session", {}});
-}
-
 void UpstreamSession::opened(const Result<void>& outcome) {
   const auto keep = shared_from_this();
   for (const Opened& then : std::exchange(opening_, {})) then(outcome);
 }
 
-void UpstreamSession::on_lost(const Error& why) {
-  if (session_ == nullptr) return;
+void UpstreamSession::on_lost(SessionNumber number, const Error& why) {
+  if (is_current(number)) return lose(why);
+  fail_requests(number, why);
+  end_replaced();
+}
+
+void UpstreamSession::lose(const Error& why) {
   const auto keep = shared_from_this();
   upstream_->on_lost(why);
-  is_replaced_ = false;
-  era_question_ = 0;
   waiting_.clear();
   held_.clear();
-  level_.end_session();
-  feed_.attach(nullptr);
-  end_session();
+  const SessionNumber lost = session_number_;
+  retire_session();
   // The link's own end has answered those that were sent before.
-  for (auto& [number, request] : std::exchange(requests_, {})) {
-    request.call->on_answer(std::unexpected(upstream_->explained(why)));
+  fail_requests(lost, why);
+  fail_requests(0, why);
+  end_replaced();
+}
+
+void UpstreamSession::fail_requests(SessionNumber of, const Error& why) {
+  std::vector<std::shared_ptr<UpstreamCall>> calls;
+  for (auto at = requests_.begin(); at != requests_.end();) {
+    if (at->second.session != of) {
+      ++at;
+      continue;
+    }
+    calls.push_back(std::move(at->second.call));
+    at = requests_.erase(at);
   }
+  for (const auto& call : calls) call->on_answer(std::unexpected(upstream_->explained(why)));
 }
 
 void UpstreamSession::want(bool lists, Uris uris, bool listens) {
@@ -300,6 +282,7 @@ void UpstreamSession::check() {
                       const auto self = weak.lock();
                       if (self == nullptr) return;
                       self->check_.on_answered(!answer && answer.error().code == kNotFound);
+                      if (!answer) self->doubt_era(answer.error());
                     }});
   }
 }
@@ -341,7 +324,7 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
   if (requests_.empty()) heard();
   has_asked_ = true;
-  requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
+  requests_.emplace(number, Request{.call = std::move(call)});
   watch();
   offer_waiting_later();
   return number;
@@ -364,7 +347,9 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
 
 std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = add(std::move(call));
-  requests_.at(number).number = session_->follow_task(id, {}, callbacks_of(number));
+  Request& request = requests_.at(number);
+  request.session = session_number_;
+  request.number = session_->follow_task(id, {}, callbacks_of(number));
   return number;
 }
 
@@ -381,12 +366,13 @@ void UpstreamSession::send_held() {
 }
 
 void UpstreamSession::send(Held request) {
-  requests_.at(request.number).number =
-      session_->begin(std::move(request.method), std::move(request.params),
-                      {.idle_timeout = {},
-                       .may_become_task = request.may_become_task,
-                       .memory = std::move(request.memory)},
-                      callbacks_of(request.number));
+  Request& sent = requests_.at(request.number);
+  sent.session = session_number_;
+  sent.number = session_->begin(std::move(request.method), std::move(request.params),
+                                {.idle_timeout = {},
+                                 .may_become_task = request.may_become_task,
+                                 .memory = std::move(request.memory)},
+                                callbacks_of(request.number));
 }
 
 RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
@@ -402,35 +388,37 @@ RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
               [this, number](Result<json::object> answer) { on_answer(number, std::move(answer)); },
           .on_result =
               [this, number](const json::object& result) {
-                const auto call = take(number);
+                const auto call = heard_of(number);
                 if (call == nullptr) return;
-                heard();
+                requests_.erase(number);
                 call->on_result(result);
                 offer_waiting_later();
+                end_replaced();
               }};
 }
 
-std::shared_ptr<UpstreamCall> UpstreamSession::heard_of(std::uint64_t number) {
-  heard();
-  const auto found = requests_.find(number);
-  return found == requests_.end() ? nullptr : found->second.call;
+ClientSession* UpstreamSession::session_of(const Request& request) const {
+  if (is_current(request.session)) return session_.get();
+  const auto found = std::ranges::find(replaced_, request.session, &Replaced::number);
+  return found == replaced_.end() ? nullptr : found->session.get();
 }
 
-std::shared_ptr<UpstreamCall> UpstreamSession::take(std::uint64_t number) {
+std::shared_ptr<UpstreamCall> UpstreamSession::heard_of(std::uint64_t number) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return nullptr;
-  std::shared_ptr<UpstreamCall> call = std::move(found->second.call);
-  requests_.erase(found);
-  return call;
+  heard_in(found->second.session);
+  return found->second.call;
 }
 
 void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
   const auto found = requests_.find(number);
-  if (found == requests_.end() || session_ == nullptr) return;
+  if (found == requests_.end()) return;
   Request& request = found->second;
+  ClientSession* const session = session_of(request);
+  if (session == nullptr) return;
   const bool was_paused = request.is_paused;
-  request.is_paused = session_->pause(request.number, is_paused) && is_paused;
-  if (!request.is_paused || was_paused || !session_->shares_connection()) return;
+  request.is_paused = session->pause(request.number, is_paused) && is_paused;
+  if (!request.is_paused || was_paused || !session->shares_connection()) return;
   request.paused_at = loop_->clock().now();
   if (pause_timer_ != 0) return;
   pause_timer_ = loop_->schedule_at(request.paused_at + kLongestPause, [this] {
@@ -439,15 +427,20 @@ void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
   });
 }
 
+bool UpstreamSession::do_others_wait() const {
+  const auto waits = [](const auto& each) { return !each.second.is_paused; };
+  return (is_shared_ && check_.is_wanted()) || std::ranges::any_of(requests_, waits);
+}
+
 void UpstreamSession::end_long_pauses() {
   const auto keep = shared_from_this();
   const TimePoint now = loop_->clock().now();
+  const bool do_wait = do_others_wait();
   std::vector<std::uint64_t> due;
   std::optional<TimePoint> next;
   for (auto& [number, request] : requests_) {
     if (!request.is_paused) continue;
-    // Alone, it holds up nobody.
-    if (requests_.size() == 1) request.paused_at = now;
+    if (!do_wait) request.paused_at = now;
     const TimePoint end = request.paused_at + kLongestPause;
     if (end <= now) {
       due.push_back(number);
@@ -478,8 +471,9 @@ void UpstreamSession::cancel(std::uint64_t number) {
   const Request request = std::move(found->second);
   requests_.erase(found);
   std::erase_if(held_, [number](const Held& each) { return each.number == number; });
-  if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
+  if (ClientSession* const session = session_of(request)) session->cancel(request.number);
   offer_waiting_later();
+  end_replaced();
 }
 
 void UpstreamSession::cancel_task(std::string_view id) {
@@ -487,16 +481,17 @@ void UpstreamSession::cancel_task(std::string_view id) {
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
-  const auto call = take(number);
-  if (call == nullptr) return;
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return;
   const auto keep = shared_from_this();
-  if (answer) heard();
-  const bool is_other_revision = !answer && answer.error().code == kUnsupportedProtocolVersion;
+  const Request request = std::move(found->second);
+  requests_.erase(found);
+  if (answer) heard_in(request.session);
+  if (!answer && is_current(request.session)) doubt_era(answer.error());
   if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
-  call->on_answer(std::move(answer));
-  if (is_other_revision) doubt_era();
-  end_if_replaced();
+  request.call->on_answer(std::move(answer));
   offer_waiting_later();  // it may be of the task that the call has become, or has not
+  end_replaced();
 }
 
 void UpstreamSession::notify(std::string_view method, const json::object& params,
@@ -510,43 +505,63 @@ void UpstreamSession::notify(std::string_view method, const json::object& params
 // --- silence ------------------------------------------------------------------------------------
 
 void UpstreamSession::heard() {
-  is_replaced_ = false;
   heard_ = loop_->clock().now();
+}
+
+void UpstreamSession::heard_in(SessionNumber session) {
+  if (session == session_number_) return heard();
+  const auto found = std::ranges::find(replaced_, session, &Replaced::number);
+  if (found != replaced_.end()) found->heard = loop_->clock().now();
 }
 
 void UpstreamSession::watch() {
   const Duration most = upstream_->options().idle_timeout;
   if (timer_ != 0 || most <= Duration() || requests_.empty()) return;
-  timer_ = loop_->schedule_at(heard_ + most, [weak = weak_from_this()] {
+  TimePoint since = heard_;
+  for (const Replaced& each : replaced_) since = std::min(since, each.heard);
+  timer_ = loop_->schedule_at(since + most, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;
     self->timer_ = 0;
-    if (!self->requests_.empty() && self->session_ != nullptr) self->on_silence();
+    self->on_silence();
   });
 }
 
 void UpstreamSession::on_silence() {
+  const auto keep = shared_from_this();
   const auto is_paused = [](const auto& each) { return each.second.is_paused; };
-  if (std::ranges::any_of(requests_, is_paused)) heard();
+  if (std::ranges::any_of(requests_, is_paused)) {
+    heard();
+    for (Replaced& each : replaced_) each.heard = heard_;
+  }
+  end_silent_replaced();
+  const auto waits_for_it = [this](const auto& each) {
+    return each.second.session == 0 || is_current(each.second.session);
+  };
+  if (std::ranges::none_of(requests_, waits_for_it)) heard();
   if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
   if (std::exchange(is_probing_, true)) return;
-  const bool is_legacy = server_.revision->era == Era::legacy;
-  session_->begin(
-      is_legacy ? "ping" : "server/discover", {}, {.idle_timeout = kLifeSign, .is_probe = true},
-      {.on_answer = [weak = weak_from_this(),
-                     asked = loop_->clock().now()](const Result<json::object>& answer) {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        self->is_probing_ = false;
-        const bool is_silent = !answer && answer.error().code == kTimedOut;
-        if (is_silent && self->heard_ > asked) return self->watch();
-        if (is_silent) {
-          return self->on_lost(
-              {kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
-        }
-        self->heard();
-        self->watch();
-      }});
+  ask_for_life([this, asked = loop_->clock().now()](const Result<json::object>& answer) {
+    is_probing_ = false;
+    const bool is_silent = !answer && answer.error().code == kTimedOut;
+    if (is_silent && heard_ > asked) return watch();
+    if (is_silent) {
+      return lose({kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
+    }
+    heard();
+    watch();
+    if (!answer) doubt_era(answer.error());
+  });
+}
+
+void UpstreamSession::ask_for_life(std::function<void(const Result<json::object>&)> then) {
+  session_->begin(server_.revision->era == Era::legacy ? "ping" : "server/discover", {},
+                  {.idle_timeout = kLifeSign, .is_probe = true},
+                  {.on_answer = [weak = weak_from_this(), number = session_number_,
+                                 then = std::move(then)](const Result<json::object>& answer) {
+                    const auto self = weak.lock();
+                    if (self != nullptr && self->is_current(number)) then(answer);
+                  }});
 }
 
 }  // namespace sluice

@@ -70,10 +70,12 @@ class UpstreamListener {
 };
 
 /// One client's session with one server behind the proxy. It is opened when it is needed, and again
-/// after it was lost. A server that is silent for too long while it has something to answer is
-/// asked whether it still lives; if it does not say so either, it is given up, and a child process
-/// ends with that. Except for when_open(), callbacks never run within a call to this. Belongs to
-/// its loop; owned by shared pointers.
+/// after it was lost. A server that was replaced by one of the other era, which understands nothing
+/// of the session, gets another session; what is under way in the old one goes on there. A server
+/// that is silent for too long while it has something to answer is asked whether it still lives; if
+/// it does not say so either, it is given up, and a child process ends with that. Except for
+/// when_open(), callbacks never run within a call to this. Belongs to its loop; owned by shared
+/// pointers.
 class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession>,
                               private FeedOwner {
  public:
@@ -150,8 +152,11 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void close(std::function<void()> done);
 
  private:
+  /// Of the sessions that were begun. 0: none.
+  using SessionNumber = std::uint64_t;
   struct Request {
-    ClientSession::Number number = 0;  // 0: it is held
+    SessionNumber session = 0;  // 0: it is held
+    ClientSession::Number number = 0;
     std::shared_ptr<UpstreamCall> call;
     bool is_paused = false;
     TimePoint paused_at = {};
@@ -159,6 +164,12 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   struct Waiting {
     ServerQuestion question;
     TimePoint since;
+  };
+  /// A session that gets no further requests.
+  struct Replaced {
+    SessionNumber number;
+    std::shared_ptr<ClientSession> session;
+    TimePoint heard;  // its server, last
   };
   struct Held {
     std::uint64_t number;
@@ -169,23 +180,54 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::shared_ptr<void> memory;
   };
 
-  [[nodiscard]] ClientSessionOptions session_options();
+  /// Of the session that gets this number.
+  [[nodiscard]] ClientSessionOptions session_options(SessionNumber number);
+  /// The number of a session's question among those of all sessions.
+  static std::uint64_t own_question(SessionNumber session, std::uint64_t question) {
+    constexpr unsigned kBits = 40;  // of the questions of one session
+    return session << kBits | question;
+  }
+  /// A session's question, with the numbers of this in it.
+  [[nodiscard]] ServerQuestion own(SessionNumber session, ServerQuestion question) const;
+  [[nodiscard]] bool is_current(SessionNumber number) const {
+    return session_ != nullptr && number == session_number_;
+  }
   void connect();
   Result<void> take_program();
-  void end_session(std::function<void()> done = {});
+  /// Ends a session that nobody uses any more, and keeps it and its program's place until its link
+  /// has ended. `done` is called then.
+  void end_session(std::shared_ptr<ClientSession> session, std::function<void()> done = {});
+  void end_all_sessions(std::function<void()> done = {});
   void on_connected(const Result<ServerDescription>& server);
-  void on_lost(const Error& why);
+  /// `session_` is open.
+  void begin_session(const ServerDescription& server);
+  void on_lost(SessionNumber number, const Error& why);
+  /// Ends `session_`, and the requests in it.
+  void lose(const Error& why);
+  void fail_requests(SessionNumber of, const Error& why);
   /// Opens the session because its client wants to hear of changes, or asks a legacy server whether
   /// it knows it.
   void check();
   void on_listening();
-  /// The server may have been replaced by one of another era, which understands nothing of the
-  /// session: asks it in the session itself.
-  void doubt_era();
-  void on_era_told(const Result<json::object>& answer);
-  /// Ends the session of a server that was replaced, once nothing is under way from before.
-  void end_if_replaced();
+  /// Asks whether the server lives. `then` is told the answer, unless the session is over by then.
+  void ask_for_life(std::function<void(const Result<json::object>&)> then);
+
+  // Replaced servers: upstream_session_replaced.cpp
+  /// A request is refused so. A server of another era than the session's may do that: asks it in
+  /// the session.
+  void doubt_era(const Error& why);
+  /// The server refuses that, too: begins a session in the other era. If that works, it takes the
+  /// place of this one.
+  void seek_successor();
+  void on_successor(SessionNumber number, const Result<ServerDescription>& server);
+  /// `session_` gets no further requests.
+  void retire_session();
+  /// Ends those in which nothing is under way any more.
+  void end_replaced();
+  void end_silent_replaced();
+
   // FeedOwner
+  void on_refused(const Error& why) override { doubt_era(why); }
   void on_asked() override { has_asked_ = !requests_.empty(); }
   void on_subscribed(const std::string& uri) override {
     listener_->on_change({.kind = Change::Kind::resource, .subject = uri});
@@ -197,17 +239,16 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// A new session's server hears of the level before what is sent again.
   void repeat_later(std::function<void()> go_on);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
+  /// The session that a request was sent in; null: it is held, or its session is over.
+  [[nodiscard]] ClientSession* session_of(const Request& request) const;
   void send(Held request);
   void send_held();
   /// Callbacks that end with the session, and so with this.
   RequestCallbacks callbacks_of(std::uint64_t number);
-  /// A request that is answered; null if nobody waits for it any more.
-  std::shared_ptr<UpstreamCall> take(std::uint64_t number);
-
   void on_answer(std::uint64_t number, Result<json::object> answer);
   /// What a server says of a request; null if nobody waits for it any more.
   std::shared_ptr<UpstreamCall> heard_of(std::uint64_t number);
-  void on_notification(std::string_view method, const json::object& params);
+  void on_notification(SessionNumber session, std::string_view method, const json::object& params);
   void offer_waiting();
   /// Lets calls ask what waits, in a later turn.
   void offer_waiting_later();
@@ -229,7 +270,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
   /// Gives up what is paused for too long.
   void end_long_pauses();
+  /// Whether somebody else waits for what the server says.
+  [[nodiscard]] bool do_others_wait() const;
   void heard();
+  void heard_in(SessionNumber session);
   void watch();
   void on_silence();
 
@@ -240,6 +284,10 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   Payer payer_;
   std::shared_ptr<void> program_;           // its place in the quota, while it runs
   std::shared_ptr<ClientSession> session_;  // null: it is closed
+  SessionNumber session_number_ = 0;        // of it
+  SessionNumber sessions_ = 0;              // that were begun
+  std::vector<Replaced> replaced_;
+  std::shared_ptr<ClientSession> successor_;  // that is being opened; null: none
   std::vector<Opened> opening_;
   ServerDescription server_;
   bool has_state_ = false;
@@ -255,10 +303,7 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   bool is_shared_;
   ChangeFeed feed_;
   SessionCheck check_;
-  ClientSession::Number era_question_ = 0;  // that is under way; 0: none
-  bool is_era_refused_ = false;             // by the transport
-  bool is_replaced_ = false;                // the server, as far as it is known
-  std::uint64_t refused_since_ = 0;         // the last request before that was doubted
+  bool is_era_asked_ = false;  // in the session
   TimePoint next_doubt_ = TimePoint::min();
   bool was_hinted_ = false;    // what is being opened: that the server is of the legacy era
   bool was_left_out_ = false;  // the server, as no session could be opened

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <ranges>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
+/// In place of the number of a request that is answered.
+constexpr std::uint64_t kAnswered = UINT64_MAX;
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
 
@@ -71,13 +74,15 @@ bool UpstreamSession::names_unknown_task(const json::object& params) const {
          newest_call(&UpstreamCall::may_become_task) == nullptr;
 }
 
-void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
-  heard();
+void UpstreamSession::on_notification(SessionNumber session, std::string_view method,
+                                      const json::object& params) {
+  heard_in(session);
   // What becomes of its tasks is for those who follow them.
   if (method.starts_with("notifications/tasks")) return;
   if (method == "notifications/subscriptions/acknowledged") {
     // A server may say that before it has said who it is.
-    return is_open() && feed_.is_acknowledged_by(params) ? on_listening() : void();
+    const bool is_said_now = is_open() && is_current(session);
+    return is_said_now && feed_.is_acknowledged_by(params) ? on_listening() : void();
   }
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
@@ -93,11 +98,21 @@ void UpstreamSession::on_notification(std::string_view method, const json::objec
   listener_->on_notification(method, params);
 }
 
+ServerQuestion UpstreamSession::own(SessionNumber session, ServerQuestion question) const {
+  question.number = own_question(session, question.number);
+  if (question.request == 0) return question;
+  const auto found = std::ranges::find_if(requests_, [&](const auto& each) {
+    return each.second.session == session && each.second.number == question.request;
+  });
+  question.request = found == requests_.end() ? kAnswered : found->first;
+  return question;
+}
+
 bool UpstreamSession::offer_to_call(ServerQuestion& question, bool may_wait) {
   // A task's questions may come in reply to any request about it.
   std::shared_ptr<UpstreamCall> call = call_of_task(question.params);
   for (const auto& [number, request] : requests_) {
-    const bool is_its_own = question.request != 0 && request.number == question.request;
+    const bool is_its_own = question.request != 0 && number == question.request;
     if (call == nullptr && is_its_own) call = request.call;
   }
   if (call == nullptr && may_wait && may_be_of_new_task(question.params)) return false;

@@ -67,12 +67,8 @@ struct ClientSessionOptions {
   /// Called after that. What waits for the new session is sent again when `go_on` is called, at
   /// once or later. Null: it is sent at once.
   std::function<void(std::function<void()> go_on)> before_repeating = {};
-  /// Is told that the way to the server refuses a request (a ClientSession::Number), rather than
-  /// the server answers it: an HTTP status that is not about access, or an error of MCP that names
-  /// no request. The request's answer follows.
-  std::function<void(std::uint64_t request, const Error&)> on_refused = {};
-  /// Is told that the server has forgotten the session and refuses to begin another, in the same
-  /// sense. The answers of the requests that wait for it follow.
+  /// Is told that the server has forgotten the session and refuses to begin another: with an error
+  /// that is neither about access nor silence. The answers of the requests that wait for it follow.
   std::function<void(const Error&)> on_not_renewed = {};
   /// Is told as ServerLink::Owner::on_listening() is.
   std::function<void()> on_listening = {};
