@@ -113,6 +113,32 @@ TEST_P(ProxyOfReplacedServerTest, WhatIsNeverAnsweredByTheOldOneIsGivenUp) {
   EXPECT_THAT(server.links, SizeIs(1));
 }
 
+TEST(ProxyTest, ACallBesideALevelIsAnsweredAlthoughTheServerBeginsNoSessionAnyMore) {
+  FakeServer server("behind", false);
+  answer_calls(server);
+  UpstreamOptions options = server.upstream();
+  options.idle_timeout = 60s;
+  FakeProxy proxy({options});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  server.refusal = "Unknown method";
+  server.on_message = [](FakeLink& link, const json::object& message) {
+    if (message.contains("id")) link.forget_session(to_json(message.at("id")));
+  };
+  client.request("logging/setLevel", {{"level", "debug"}});
+  const auto id = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_THAT(client.result_of(id), HasSubstr("Unknown method"));
+  proxy.advance(61s);
+  server.refusal.clear();
+  answer_calls(server);
+  const auto next = client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  EXPECT_THAT(client.result_of(next), HasSubstr("behind tool"));
+}
+
 TEST_P(ProxyOfReplacedServerTest, WhatIsInTheWayForAMomentCostsNoSession) {
   ServerWithASlowCall server(GetParam());
   FakeProxy proxy({server.upstream()});

@@ -138,6 +138,7 @@ void HttpLink::Exchange::on_head(const HttpReplyHead& head) {
   if (is_standalone_) link_->is_listening_ = is_events_;
   was_open_ |= is_events_;
   if (is_events_) refusals_ = refusals_of_event_ = 0;
+  if (is_events_ && unaddressed_) end_soon();
   const bool is_resumed = !last_event_.empty();
   if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
   if (begins_session_ && status_ == 200) {
@@ -194,7 +195,7 @@ void HttpLink::Exchange::on_complete() {
   if (is_standalone_) return stream_refused();
   if (status_ / 100 == 2) return on_success();
   if (is_get_ && is_passing_trouble(status_)) return stream_ended(not_resumed());
-  if (is_get_) return fail(not_resumed());
+  if (is_get_) return fail(unaddressed_.value_or(not_resumed()));
   on_refused();
 }
 
@@ -325,6 +326,8 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
   last_event_ = has_long_event_id_ ? std::string_view() : event.last_event_id;
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
+  // The server goes on, so the answer may follow.
+  if (unaddressed_ && timer_ != 0) link_->loop_->cancel(std::exchange(timer_, 0));
   // The answer may still follow.
   if (auto error = unaddressed_error(event.data)) {
     unaddressed_ = std::move(error);
@@ -332,6 +335,7 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
   }
   if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
   const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
+  if (link_ != nullptr && unaddressed_) end_soon();
   if (!is_answered || timer_ != 0) return;
   end_soon();
   link_->keep_last(link_->answered_, kMaxAnswered, number_);
@@ -371,7 +375,9 @@ void HttpLink::Exchange::stream_ended(Error why) {
       is_legacy_ && !is_over && (is_standalone_ || (!id_.empty() && !last_event_.empty()));
   const TimePoint now = link_->loop_->clock().now();
   if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
-  std::optional<Duration> wait = is_resumable ? backoff_.next() : std::nullopt;
+  // For an answer behind an error that names no request, once.
+  const bool is_vain = is_get_ && unaddressed_;
+  std::optional<Duration> wait = is_resumable && !is_vain ? backoff_.next() : std::nullopt;
   if (!wait) {
     if (unaddressed_) return fail(*unaddressed_);
     if (is_over) why.message.append("; the session of the stream is over");

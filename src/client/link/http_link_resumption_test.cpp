@@ -130,15 +130,30 @@ TEST_F(HttpLinkTest, AStreamWithAnErrorThatNamesNoRequestIsResumedForTheAnswer) 
 
 TEST_F(HttpLinkTest, AnErrorThatNamesNoRequestIsTheAnswerIfNoneFollows) {
   open_legacy();
-  for (const bool stays_open : {true, false}) {
+  enum class Then { stays_open, breaks_off, stays_open_again, ends_again, is_refused };
+  for (const Then then : {Then::stays_open, Then::breaks_off, Then::stays_open_again,
+                          Then::ends_again, Then::is_refused}) {
     said.clear();
     call();
     Asked post = next();
+    const bool is_resumable = then != Then::stays_open && then != Then::breaks_off;
     post.reply->start(200, kEvents);
-    post.reply->write(std::string_view(event("", kUnaddressed)));
+    post.reply->write(std::string_view(event(is_resumable ? "e1" : "", kUnaddressed)));
     post.reply->flush();
     settle();
-    if (!stays_open) post.reply->abort();
+    if (then != Then::stays_open) post.reply->abort();
+    std::vector<Asked> again;
+    if (is_resumable) {
+      again.push_back(next());
+      EXPECT_EQ(again[0].method, "GET");
+      if (then == Then::is_refused) {
+        again[0].reply->reply(405, {}, {});
+      } else {
+        again[0].reply->start(200, kEvents);
+        again[0].reply->flush();
+        if (then == Then::ends_again) again[0].reply->finish();
+      }
+    }
     ASSERT_TRUE(hears(1));
     EXPECT_THAT(said, ElementsAre("-32000 too busy"));
   }

@@ -83,9 +83,10 @@ void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequ
   client_session_ = session;
   has_session_ = session != nullptr;
   memory_ = call->take_memory();
-  if (this->session().is_open()) return begin(std::move(params));
+  session_ = client_->shared_part(index_);
+  if (session_->is_open()) return begin(std::move(params));
   params_.emplace(std::move(params));
-  this->session().when_open(
+  session_->when_open(
       [self = shared_from_this()](const Result<void>& outcome) { self->on_open(outcome); });
 }
 

@@ -93,7 +93,8 @@ void Gathering::open(std::size_t index) {
 void Gathering::on_open(std::size_t index, const Result<void>& outcome) {
   if (call_ == nullptr) return;
   if (!outcome) return answered(index, std::unexpected(outcome.error()));
-  UpstreamSession& session = client_->part(index);
+  parts_[index].session = client_->shared_part(index);
+  UpstreamSession& session = *parts_[index].session;
   const json::object& about = session.server().about;
   if (describes_) return answered(index, json::object(about, json::storage_ptr()));
   const json::object* const capabilities = object_at(about, "capabilities");
@@ -112,7 +113,7 @@ void Gathering::answered(std::size_t index, Result<json::object> answer) {
   if (call_ == nullptr) return;
   parts_[index].number = 0;
   if (answer) {
-    const UpstreamSession& session = client_->part(index);
+    const UpstreamSession& session = *parts_[index].session;
     session.upstream().learn(method_, *answer);
     offer_tasks(*call_->context().revision, session.server(), method_, *answer);
     add_prefix(session.upstream().options().prefix, method_, *answer);
@@ -150,7 +151,7 @@ void Gathering::finish() {
   bool has_some = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
-    if (part.number != 0) client_->part(i).cancel(part.number);
+    if (part.number != 0) part.session->cancel(part.number);
     if (part.is_absent) continue;
     const UpstreamOptions& server = client_->part(i).upstream().options();
     PartAnswer& own = answers.emplace_back(PartAnswer{.prefix = server.prefix, .answer = {}});
@@ -178,7 +179,7 @@ void Gathering::on_cancel() {
   const auto keep = std::exchange(self_, nullptr);
   call_ = nullptr;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].number != 0) client_->part(i).cancel(parts_[i].number);
+    if (parts_[i].number != 0) parts_[i].session->cancel(parts_[i].number);
   }
 }
 

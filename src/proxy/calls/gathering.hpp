@@ -48,6 +48,7 @@ class Gathering final : public StreamProducer, public std::enable_shared_from_th
     std::optional<json::object> params = {};
     std::optional<Result<json::object>> answer = {};  // nothing: it is waited for
     bool is_absent = false;                           // it has no such list
+    std::shared_ptr<UpstreamSession> session;         // that it is made in
     std::uint64_t number = 0;                         // of the request; 0: there is none
   };
 

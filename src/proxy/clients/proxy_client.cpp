@@ -131,11 +131,22 @@ struct ProxyClient::Part final : UpstreamListener {
     client->catch_up(*this, all);
   }
 
+  void on_replaced() override {
+    const std::shared_ptr<UpstreamSession> old = std::move(session);
+    session = std::make_shared<UpstreamSession>(*this, *old);
+    old->retire();
+    std::erase_if(retired, [](const auto& each) { return each.expired(); });
+    retired.push_back(old);
+    client->want();
+  }
+
   ProxyClient* client;
   std::string prefix;
   /// The questions that clients were asked outside of calls, by their numbers.
   std::map<std::uint64_t, Asked> asked;
   std::shared_ptr<UpstreamSession> session;
+  /// Those that were replaced. Their calls own them.
+  std::vector<std::weak_ptr<UpstreamSession>> retired;
 };
 
 ProxyClient::ProxyClient(Executor& loop, const std::vector<std::shared_ptr<Upstream>>& upstreams,
@@ -148,6 +159,10 @@ ProxyClient::~ProxyClient() = default;
 
 UpstreamSession& ProxyClient::part(std::size_t index) const {
   return *parts_[index]->session;
+}
+
+const std::shared_ptr<UpstreamSession>& ProxyClient::shared_part(std::size_t index) const {
+  return parts_[index]->session;
 }
 
 void ProxyClient::charge_to(const UpstreamSession::Payer& payer) {
@@ -267,6 +282,9 @@ void ProxyClient::close(const std::function<void()>& done) {
   is_closed_ = true;
   const auto left = std::make_shared<std::size_t>(parts_.size());
   for (const auto& part : parts_) {
+    for (const auto& each : part->retired) {
+      if (const auto session = each.lock()) session->close([] {});
+    }
     part->session->close([left, done] {
       if (--*left == 0) done();
     });

@@ -32,6 +32,9 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   /// In the order of the servers.
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
   [[nodiscard]] UpstreamSession& part(std::size_t index) const;
+  /// The same for who makes a request, and owns its session until that has ended: another may take
+  /// its place.
+  [[nodiscard]] const std::shared_ptr<UpstreamSession>& shared_part(std::size_t index) const;
   /// Calls UpstreamSession::charge_to() of each part.
   void charge_to(const UpstreamSession::Payer& payer);
   /// Whether a server may keep something for this client.

@@ -36,12 +36,22 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
       feed_(loop, upstream_, *this),
       check_(loop, [this] { check(); }) {}
 
+UpstreamSession::UpstreamSession(UpstreamListener& listener, const UpstreamSession& replaced)
+    : UpstreamSession(*replaced.loop_, replaced.upstream_, replaced.client_, listener,
+                      replaced.is_shared_) {
+  payer_ = replaced.payer_;
+  has_state_ = replaced.has_state_;
+  was_left_out_ = true;
+  if (const auto level = replaced.level()) set_level(*level);
+}
+
 UpstreamSession::~UpstreamSession() {
   for (const auto timer : {timer_, patience_, pause_timer_}) {
     if (timer != 0) loop_->cancel(timer);
   }
   feed_.attach(nullptr);
-  end_all_sessions();
+  if (trial_ != nullptr) end_session(std::move(trial_));
+  if (session_ != nullptr) end_session(std::move(session_));
 }
 
 void UpstreamSession::close(std::function<void()> done) {
@@ -52,14 +62,9 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto opening = std::exchange(opening_, {});
   const auto waiting = std::exchange(waiting_, {});
   held_.clear();
-  if (session_ == nullptr) loop_->post(std::move(done));
-  end_all_sessions(std::move(done));
-}
-
-void UpstreamSession::end_all_sessions(std::function<void()> done) {
-  if (session_ != nullptr) end_session(std::move(session_), std::move(done));
-  if (successor_ != nullptr) end_session(std::move(successor_));
-  for (Replaced& each : std::exchange(replaced_, {})) end_session(std::move(each.session));
+  if (trial_ != nullptr) end_session(std::move(trial_));
+  if (session_ == nullptr) return loop_->post(std::move(done));
+  end_session(std::move(session_), std::move(done));
 }
 
 void UpstreamSession::end_session(std::shared_ptr<ClientSession> session,
@@ -80,12 +85,15 @@ void UpstreamSession::end_session(std::shared_ptr<ClientSession> session,
 
 void UpstreamSession::when_open(Opened then) {
   if (is_open()) return then({});
+  if (is_retired_) {
+    return then(std::unexpected(upstream_->explained({kLostConnection, "it was replaced", {}})));
+  }
   is_needed_ = true;
   opening_.push_back(std::move(then));
   if (opening_.size() == 1) connect();
 }
 
-ClientSessionOptions UpstreamSession::session_options(SessionNumber number) {
+ClientSessionOptions UpstreamSession::session_options() {
   ClientSessionOptions options{
       .info = client_.info,
       .capabilities = json::object(*client_.capabilities, json::storage_ptr()),
@@ -93,17 +101,19 @@ ClientSessionOptions UpstreamSession::session_options(SessionNumber number) {
       .is_shared = is_shared_,
       .connect_timeout = upstream_->options().connect_timeout};
   const auto weak = weak_from_this();
+  const SessionNumber number = ++session_number_;
   options.on_question = [weak, number](ServerQuestion question) {
     const auto self = weak.lock();
-    if (self == nullptr) return;
-    self->heard_in(number);
-    self->offer(self->own(number, std::move(question)));
+    if (self == nullptr || !self->is_current(number)) return;
+    self->heard();
+    self->offer(std::move(question));
   };
-  options.on_withdrawn = [weak, number](std::uint64_t question) {
-    if (const auto self = weak.lock()) self->on_withdrawn(own_question(number, question));
+  options.on_withdrawn = [weak](std::uint64_t question) {
+    if (const auto self = weak.lock()) self->on_withdrawn(question);
   };
   options.on_notification = [weak, number](std::string_view method, const json::object& params) {
-    if (const auto self = weak.lock()) self->on_notification(number, method, params);
+    const auto self = weak.lock();
+    if (self != nullptr && self->is_current(number)) self->on_notification(method, params);
   };
   options.on_renewed = [weak, number] {
     const auto self = weak.lock();
@@ -119,20 +129,21 @@ ClientSessionOptions UpstreamSession::session_options(SessionNumber number) {
   options.before_repeating = [weak](std::function<void()> go_on) {
     if (const auto self = weak.lock()) self->repeat_later(std::move(go_on));
   };
-  options.on_listening = [weak, number] {
+  options.on_listening = [weak] {
     const auto self = weak.lock();
-    const bool is_wanted = self != nullptr && self->is_open() && self->is_current(number);
-    if (is_wanted) self->on_listening();
+    if (self != nullptr && self->is_open()) self->on_listening();
   };
-  options.on_not_renewed = [weak, number](const Error&) {
+  options.on_not_renewed = [weak, number](const Error& why) {
     const auto self = weak.lock();
-    if (self == nullptr || !self->is_current(number)) return;
+    if (self == nullptr || !self->is_current(number) || self->is_retired_) return;
     // It has forgotten the session, and begins no other of its era.
+    self->upstream_->on_lost(why);
     self->upstream_->forget_era();
-    self->retire_session();
+    self->listener_->on_replaced();
   };
   options.on_lost = [weak, number](const Error& why) {
-    if (const auto self = weak.lock()) self->on_lost(number, why);
+    const auto self = weak.lock();
+    if (self != nullptr && self->is_current(number)) self->on_lost(why);
   };
   return options;
 }
@@ -170,8 +181,7 @@ void UpstreamSession::connect() {
     return refuse_later(upstream_->on_not_opened(link.error(), loop_->clock().now(), is_needed_));
   }
   was_hinted_ = upstream_->is_known_as_legacy(loop_->clock().now());
-  session_number_ = ++sessions_;
-  ClientSessionOptions options = session_options(session_number_);
+  ClientSessionOptions options = session_options();
   options.expects_legacy = was_hinted_;
   session_ = std::make_shared<ClientSession>(*loop_, std::move(*link), std::move(options));
   session_->connect([weak = weak_from_this()](const Result<ServerDescription>& server) {
@@ -196,14 +206,9 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
     end_session(std::move(session_));
     return opened(std::unexpected(why));
   }
-  begin_session(*server);
-  opened({});
-}
-
-void UpstreamSession::begin_session(const ServerDescription& server) {
-  upstream_->on_connected(*server.revision, loop_->clock().now());
+  upstream_->on_connected(*server->revision, loop_->clock().now());
   const bool is_another = server_.revision != nullptr || std::exchange(was_left_out_, false);
-  server_ = {server.revision, json::object(server.about, json::storage_ptr())};
+  server_ = {server->revision, json::object(server->about, json::storage_ptr())};
   // Over a shared connection, what is said of one request may come during another.
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
@@ -215,6 +220,7 @@ void UpstreamSession::begin_session(const ServerDescription& server) {
   } else if (server_.revision->era == Era::legacy) {
     on_listening();
   }
+  opened({});
 }
 
 /// A modern server may acknowledge again although nothing was missed. A legacy server says that it
@@ -232,36 +238,21 @@ void UpstreamSession::opened(const Result<void>& outcome) {
   for (const Opened& then : std::exchange(opening_, {})) then(outcome);
 }
 
-void UpstreamSession::on_lost(SessionNumber number, const Error& why) {
-  if (is_current(number)) return lose(why);
-  fail_requests(number, why);
-  end_replaced();
-}
-
-void UpstreamSession::lose(const Error& why) {
+void UpstreamSession::on_lost(const Error& why) {
+  if (session_ == nullptr) return;
   const auto keep = shared_from_this();
   upstream_->on_lost(why);
+  is_probing_ = false;
+  is_era_asked_ = false;
   waiting_.clear();
   held_.clear();
-  const SessionNumber lost = session_number_;
-  retire_session();
+  level_.end_session();
+  feed_.attach(nullptr);
+  end_session(std::move(session_));
   // The link's own end has answered those that were sent before.
-  fail_requests(lost, why);
-  fail_requests(0, why);
-  end_replaced();
-}
-
-void UpstreamSession::fail_requests(SessionNumber of, const Error& why) {
-  std::vector<std::shared_ptr<UpstreamCall>> calls;
-  for (auto at = requests_.begin(); at != requests_.end();) {
-    if (at->second.session != of) {
-      ++at;
-      continue;
-    }
-    calls.push_back(std::move(at->second.call));
-    at = requests_.erase(at);
+  for (auto& [number, request] : std::exchange(requests_, {})) {
+    request.call->on_answer(std::unexpected(upstream_->explained(why)));
   }
-  for (const auto& call : calls) call->on_answer(std::unexpected(upstream_->explained(why)));
 }
 
 void UpstreamSession::want(bool lists, Uris uris, bool listens) {
@@ -324,7 +315,7 @@ std::uint64_t UpstreamSession::add(std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = ++last_number_;
   if (requests_.empty()) heard();
   has_asked_ = true;
-  requests_.emplace(number, Request{.call = std::move(call)});
+  requests_.emplace(number, Request{.number = 0, .call = std::move(call)});
   watch();
   offer_waiting_later();
   return number;
@@ -347,9 +338,7 @@ std::uint64_t UpstreamSession::begin(const std::string& method, json::object par
 
 std::uint64_t UpstreamSession::follow(const std::string& id, std::shared_ptr<UpstreamCall> call) {
   const std::uint64_t number = add(std::move(call));
-  Request& request = requests_.at(number);
-  request.session = session_number_;
-  request.number = session_->follow_task(id, {}, callbacks_of(number));
+  requests_.at(number).number = session_->follow_task(id, {}, callbacks_of(number));
   return number;
 }
 
@@ -366,13 +355,12 @@ void UpstreamSession::send_held() {
 }
 
 void UpstreamSession::send(Held request) {
-  Request& sent = requests_.at(request.number);
-  sent.session = session_number_;
-  sent.number = session_->begin(std::move(request.method), std::move(request.params),
-                                {.idle_timeout = {},
-                                 .may_become_task = request.may_become_task,
-                                 .memory = std::move(request.memory)},
-                                callbacks_of(request.number));
+  requests_.at(request.number).number =
+      session_->begin(std::move(request.method), std::move(request.params),
+                      {.idle_timeout = {},
+                       .may_become_task = request.may_become_task,
+                       .memory = std::move(request.memory)},
+                      callbacks_of(request.number));
 }
 
 RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
@@ -388,37 +376,37 @@ RequestCallbacks UpstreamSession::callbacks_of(std::uint64_t number) {
               [this, number](Result<json::object> answer) { on_answer(number, std::move(answer)); },
           .on_result =
               [this, number](const json::object& result) {
-                const auto call = heard_of(number);
+                const auto call = take(number);
                 if (call == nullptr) return;
-                requests_.erase(number);
+                // Otherwise the call may own it alone.
+                const auto keep = is_retired_ ? shared_from_this() : nullptr;
+                heard();
                 call->on_result(result);
                 offer_waiting_later();
-                end_replaced();
               }};
 }
 
-ClientSession* UpstreamSession::session_of(const Request& request) const {
-  if (is_current(request.session)) return session_.get();
-  const auto found = std::ranges::find(replaced_, request.session, &Replaced::number);
-  return found == replaced_.end() ? nullptr : found->session.get();
+std::shared_ptr<UpstreamCall> UpstreamSession::heard_of(std::uint64_t number) {
+  heard();
+  const auto found = requests_.find(number);
+  return found == requests_.end() ? nullptr : found->second.call;
 }
 
-std::shared_ptr<UpstreamCall> UpstreamSession::heard_of(std::uint64_t number) {
+std::shared_ptr<UpstreamCall> UpstreamSession::take(std::uint64_t number) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return nullptr;
-  heard_in(found->second.session);
-  return found->second.call;
+  std::shared_ptr<UpstreamCall> call = std::move(found->second.call);
+  requests_.erase(found);
+  return call;
 }
 
 void UpstreamSession::pause(std::uint64_t number, bool is_paused) {
   const auto found = requests_.find(number);
-  if (found == requests_.end()) return;
+  if (found == requests_.end() || session_ == nullptr) return;
   Request& request = found->second;
-  ClientSession* const session = session_of(request);
-  if (session == nullptr) return;
   const bool was_paused = request.is_paused;
-  request.is_paused = session->pause(request.number, is_paused) && is_paused;
-  if (!request.is_paused || was_paused || !session->shares_connection()) return;
+  request.is_paused = session_->pause(request.number, is_paused) && is_paused;
+  if (!request.is_paused || was_paused || !session_->shares_connection()) return;
   request.paused_at = loop_->clock().now();
   if (pause_timer_ != 0) return;
   pause_timer_ = loop_->schedule_at(request.paused_at + kLongestPause, [this] {
@@ -471,9 +459,8 @@ void UpstreamSession::cancel(std::uint64_t number) {
   const Request request = std::move(found->second);
   requests_.erase(found);
   std::erase_if(held_, [number](const Held& each) { return each.number == number; });
-  if (ClientSession* const session = session_of(request)) session->cancel(request.number);
+  if (session_ != nullptr && request.number != 0) session_->cancel(request.number);
   offer_waiting_later();
-  end_replaced();
 }
 
 void UpstreamSession::cancel_task(std::string_view id) {
@@ -481,17 +468,14 @@ void UpstreamSession::cancel_task(std::string_view id) {
 }
 
 void UpstreamSession::on_answer(std::uint64_t number, Result<json::object> answer) {
-  const auto found = requests_.find(number);
-  if (found == requests_.end()) return;
+  const auto call = take(number);
+  if (call == nullptr) return;
   const auto keep = shared_from_this();
-  const Request request = std::move(found->second);
-  requests_.erase(found);
-  if (answer) heard_in(request.session);
-  if (!answer && is_current(request.session)) doubt_era(answer.error());
+  if (answer) heard();
+  if (!answer) doubt_era(answer.error());
   if (!answer) answer = std::unexpected(upstream_->explained(answer.error()));
-  request.call->on_answer(std::move(answer));
+  call->on_answer(std::move(answer));
   offer_waiting_later();  // it may be of the task that the call has become, or has not
-  end_replaced();
 }
 
 void UpstreamSession::notify(std::string_view method, const json::object& params,
@@ -508,45 +492,30 @@ void UpstreamSession::heard() {
   heard_ = loop_->clock().now();
 }
 
-void UpstreamSession::heard_in(SessionNumber session) {
-  if (session == session_number_) return heard();
-  const auto found = std::ranges::find(replaced_, session, &Replaced::number);
-  if (found != replaced_.end()) found->heard = loop_->clock().now();
-}
-
 void UpstreamSession::watch() {
   const Duration most = upstream_->options().idle_timeout;
   if (timer_ != 0 || most <= Duration() || requests_.empty()) return;
-  TimePoint since = heard_;
-  for (const Replaced& each : replaced_) since = std::min(since, each.heard);
-  timer_ = loop_->schedule_at(since + most, [weak = weak_from_this()] {
+  timer_ = loop_->schedule_at(heard_ + most, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;
     self->timer_ = 0;
-    self->on_silence();
+    if (!self->requests_.empty() && self->session_ != nullptr) self->on_silence();
   });
 }
 
 void UpstreamSession::on_silence() {
-  const auto keep = shared_from_this();
   const auto is_paused = [](const auto& each) { return each.second.is_paused; };
-  if (std::ranges::any_of(requests_, is_paused)) {
-    heard();
-    for (Replaced& each : replaced_) each.heard = heard_;
-  }
-  end_silent_replaced();
-  const auto waits_for_it = [this](const auto& each) {
-    return each.second.session == 0 || is_current(each.second.session);
-  };
-  if (std::ranges::none_of(requests_, waits_for_it)) heard();
+  if (std::ranges::any_of(requests_, is_paused)) heard();
   if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
   if (std::exchange(is_probing_, true)) return;
   ask_for_life([this, asked = loop_->clock().now()](const Result<json::object>& answer) {
     is_probing_ = false;
-    const bool is_silent = !answer && answer.error().code == kTimedOut;
-    if (is_silent && heard_ > asked) return watch();
-    if (is_silent) {
-      return lose({kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
+    if (!answer && heard_ > asked) return watch();
+    if (!answer && is_retired_) {
+      return on_lost({kLostConnection, "it was replaced, and does not answer any more", {}});
+    }
+    if (!answer && answer.error().code == kTimedOut) {
+      return on_lost({kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
     }
     heard();
     watch();

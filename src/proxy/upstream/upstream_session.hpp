@@ -67,21 +67,24 @@ class UpstreamListener {
   virtual void on_listening(const ChangeFeed::Unheard& missed) = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
+  /// Another server answers in place of this one, and understands nothing of the session: retire
+  /// it. Others are for requests that are made from now on.
+  virtual void on_replaced() = 0;
 };
 
 /// One client's session with one server behind the proxy. It is opened when it is needed, and again
-/// after it was lost. A server that was replaced by one of the other era, which understands nothing
-/// of the session, gets another session; what is under way in the old one goes on there. A server
-/// that is silent for too long while it has something to answer is asked whether it still lives; if
-/// it does not say so either, it is given up, and a child process ends with that. Except for
-/// when_open(), callbacks never run within a call to this. Belongs to its loop; owned by shared
-/// pointers.
+/// after it was lost. A server that is silent for too long while it has something to answer is
+/// asked whether it still lives; if it does not say so either, it is given up, and a child process
+/// ends with that. Except for when_open(), callbacks never run within a call to this. Belongs to
+/// its loop; owned by shared pointers.
 class UpstreamSession final : public std::enable_shared_from_this<UpstreamSession>,
                               private FeedOwner {
  public:
   /// `listener` outlives this. `is_shared`: several clients use it.
   UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstream, ClientIdentity client,
                   UpstreamListener& listener, bool is_shared = false);
+  /// Takes the place of `replaced`, for the same client, which is told when the session is open.
+  UpstreamSession(UpstreamListener& listener, const UpstreamSession& replaced);
   /// Ends the session in its orderly way.
   ~UpstreamSession() override;
   UpstreamSession(const UpstreamSession&) = delete;
@@ -147,16 +150,16 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
 
   static constexpr Duration kLongestPause = std::chrono::seconds(30);
 
+  /// Nothing but the answers of the requests under way is wanted any more. If the server is silent
+  /// for too long, they fail. The session ends when nobody owns this.
+  void retire();
   /// Drops everything and ends the session. `done` is called once, later. Nothing else may be
   /// called afterwards.
   void close(std::function<void()> done);
 
  private:
-  /// Of the sessions that were begun. 0: none.
-  using SessionNumber = std::uint64_t;
   struct Request {
-    SessionNumber session = 0;  // 0: it is held
-    ClientSession::Number number = 0;
+    ClientSession::Number number = 0;  // 0: it is held
     std::shared_ptr<UpstreamCall> call;
     bool is_paused = false;
     TimePoint paused_at = {};
@@ -164,12 +167,6 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   struct Waiting {
     ServerQuestion question;
     TimePoint since;
-  };
-  /// A session that gets no further requests.
-  struct Replaced {
-    SessionNumber number;
-    std::shared_ptr<ClientSession> session;
-    TimePoint heard;  // its server, last
   };
   struct Held {
     std::uint64_t number;
@@ -180,31 +177,19 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::shared_ptr<void> memory;
   };
 
-  /// Of the session that gets this number.
-  [[nodiscard]] ClientSessionOptions session_options(SessionNumber number);
-  /// The number of a session's question among those of all sessions.
-  static std::uint64_t own_question(SessionNumber session, std::uint64_t question) {
-    constexpr unsigned kBits = 40;  // of the questions of one session
-    return session << kBits | question;
-  }
-  /// A session's question, with the numbers of this in it.
-  [[nodiscard]] ServerQuestion own(SessionNumber session, ServerQuestion question) const;
+  /// Numbers the sessions that were begun, so that nothing is heard of one that is over.
+  using SessionNumber = std::uint64_t;
   [[nodiscard]] bool is_current(SessionNumber number) const {
     return session_ != nullptr && number == session_number_;
   }
+  [[nodiscard]] ClientSessionOptions session_options();
   void connect();
   Result<void> take_program();
   /// Ends a session that nobody uses any more, and keeps it and its program's place until its link
   /// has ended. `done` is called then.
   void end_session(std::shared_ptr<ClientSession> session, std::function<void()> done = {});
-  void end_all_sessions(std::function<void()> done = {});
   void on_connected(const Result<ServerDescription>& server);
-  /// `session_` is open.
-  void begin_session(const ServerDescription& server);
-  void on_lost(SessionNumber number, const Error& why);
-  /// Ends `session_`, and the requests in it.
-  void lose(const Error& why);
-  void fail_requests(SessionNumber of, const Error& why);
+  void on_lost(const Error& why);
   /// Opens the session because its client wants to hear of changes, or asks a legacy server whether
   /// it knows it.
   void check();
@@ -216,15 +201,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// A request is refused so. A server of another era than the session's may do that: asks it in
   /// the session.
   void doubt_era(const Error& why);
-  /// The server refuses that, too: begins a session in the other era. If that works, it takes the
-  /// place of this one.
-  void seek_successor();
-  void on_successor(SessionNumber number, const Result<ServerDescription>& server);
-  /// `session_` gets no further requests.
-  void retire_session();
-  /// Ends those in which nothing is under way any more.
-  void end_replaced();
-  void end_silent_replaced();
+  /// The server refuses that, too: tries a session of the other era.
+  void look_for_another();
+  void on_another(const Result<ServerDescription>& server);
 
   // FeedOwner
   void on_refused(const Error& why) override { doubt_era(why); }
@@ -239,16 +218,17 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// A new session's server hears of the level before what is sent again.
   void repeat_later(std::function<void()> go_on);
   std::uint64_t add(std::shared_ptr<UpstreamCall> call);
-  /// The session that a request was sent in; null: it is held, or its session is over.
-  [[nodiscard]] ClientSession* session_of(const Request& request) const;
   void send(Held request);
   void send_held();
   /// Callbacks that end with the session, and so with this.
   RequestCallbacks callbacks_of(std::uint64_t number);
+  /// A request that is answered; null if nobody waits for it any more.
+  std::shared_ptr<UpstreamCall> take(std::uint64_t number);
+
   void on_answer(std::uint64_t number, Result<json::object> answer);
   /// What a server says of a request; null if nobody waits for it any more.
   std::shared_ptr<UpstreamCall> heard_of(std::uint64_t number);
-  void on_notification(SessionNumber session, std::string_view method, const json::object& params);
+  void on_notification(std::string_view method, const json::object& params);
   void offer_waiting();
   /// Lets calls ask what waits, in a later turn.
   void offer_waiting_later();
@@ -273,7 +253,6 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Whether somebody else waits for what the server says.
   [[nodiscard]] bool do_others_wait() const;
   void heard();
-  void heard_in(SessionNumber session);
   void watch();
   void on_silence();
 
@@ -284,10 +263,9 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   Payer payer_;
   std::shared_ptr<void> program_;           // its place in the quota, while it runs
   std::shared_ptr<ClientSession> session_;  // null: it is closed
-  SessionNumber session_number_ = 0;        // of it
-  SessionNumber sessions_ = 0;              // that were begun
-  std::vector<Replaced> replaced_;
-  std::shared_ptr<ClientSession> successor_;  // that is being opened; null: none
+  SessionNumber session_number_ = 0;        // of the last one
+  std::shared_ptr<ClientSession> trial_;    // of a session of the other era; null: none
+  bool is_retired_ = false;
   std::vector<Opened> opening_;
   ServerDescription server_;
   bool has_state_ = false;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <ranges>
 #include <utility>
 
@@ -17,8 +16,6 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kNobodyFollows = "Nobody follows the task that this belongs to";
-/// In place of the number of a request that is answered.
-constexpr std::uint64_t kAnswered = UINT64_MAX;
 /// How long a question may wait for the answer that names its task.
 constexpr Duration kTaskPatience = std::chrono::seconds(2);
 
@@ -74,15 +71,13 @@ bool UpstreamSession::names_unknown_task(const json::object& params) const {
          newest_call(&UpstreamCall::may_become_task) == nullptr;
 }
 
-void UpstreamSession::on_notification(SessionNumber session, std::string_view method,
-                                      const json::object& params) {
-  heard_in(session);
+void UpstreamSession::on_notification(std::string_view method, const json::object& params) {
+  heard();
   // What becomes of its tasks is for those who follow them.
   if (method.starts_with("notifications/tasks")) return;
   if (method == "notifications/subscriptions/acknowledged") {
     // A server may say that before it has said who it is.
-    const bool is_said_now = is_open() && is_current(session);
-    return is_said_now && feed_.is_acknowledged_by(params) ? on_listening() : void();
+    return is_open() && feed_.is_acknowledged_by(params) ? on_listening() : void();
   }
   if (const std::optional<Change> change = change_of(method, params)) {
     return listener_->on_change(*change);
@@ -98,21 +93,11 @@ void UpstreamSession::on_notification(SessionNumber session, std::string_view me
   listener_->on_notification(method, params);
 }
 
-ServerQuestion UpstreamSession::own(SessionNumber session, ServerQuestion question) const {
-  question.number = own_question(session, question.number);
-  if (question.request == 0) return question;
-  const auto found = std::ranges::find_if(requests_, [&](const auto& each) {
-    return each.second.session == session && each.second.number == question.request;
-  });
-  question.request = found == requests_.end() ? kAnswered : found->first;
-  return question;
-}
-
 bool UpstreamSession::offer_to_call(ServerQuestion& question, bool may_wait) {
   // A task's questions may come in reply to any request about it.
   std::shared_ptr<UpstreamCall> call = call_of_task(question.params);
   for (const auto& [number, request] : requests_) {
-    const bool is_its_own = question.request != 0 && number == question.request;
+    const bool is_its_own = question.request != 0 && request.number == question.request;
     if (call == nullptr && is_its_own) call = request.call;
   }
   if (call == nullptr && may_wait && may_be_of_new_task(question.params)) return false;
@@ -149,6 +134,9 @@ void UpstreamSession::offer(ServerQuestion question) {
 void UpstreamSession::ask_or_keep(ServerQuestion question, TimePoint since) {
   const bool is_early = may_be_of_new_task(question.params);
   if (is_early) limit_patience(since);
+  if (is_retired_ && !is_early) {
+    return question.answer(fail(kInvalidRequest, "The client has another session by now"));
+  }
   const bool is_asked = !is_early && listener_->on_question(question);
   if (!is_asked) waiting_.push_back({std::move(question), since});
 }
@@ -198,7 +186,7 @@ void UpstreamSession::on_withdrawn(std::uint64_t question) {
   std::vector<std::shared_ptr<UpstreamCall>> calls;
   for (const auto& [number, request] : requests_) calls.push_back(request.call);
   for (const auto& call : calls) call->on_withdrawn(question);
-  listener_->on_withdrawn(question);
+  if (!is_retired_) listener_->on_withdrawn(question);
 }
 
 }  // namespace sluice
