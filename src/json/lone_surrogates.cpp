@@ -47,4 +47,29 @@ std::optional<std::string> without_lone_surrogates(std::string_view json) {
   return out.append(json, done);
 }
 
+std::size_t whole_escapes_prefix(std::string_view json) {
+  for (std::size_t at = json.find('\\'); at != std::string_view::npos; at = json.find('\\', at)) {
+    const std::string_view rest = json.substr(at);
+    const bool is_unit = rest.starts_with("\\u");
+    if (rest.size() < (is_unit ? kEscapeBytes : 2)) return at;
+    if (!is_unit) {
+      at += 2;
+      continue;
+    }
+    const std::string_view behind = rest.substr(kEscapeBytes);
+    const bool may_follow = behind.size() < kEscapeBytes &&
+                            (behind.starts_with("\\u") || behind == "\\" || behind.empty());
+    if (is_high(unit_at(rest)) && may_follow) return at;
+    at += kEscapeBytes;
+  }
+  return json.size();
+}
+
+Result<json::value> parse_json_with_lone_surrogates(std::string_view json) {
+  Result<json::value> parsed = parse_json(json);
+  if (parsed) return parsed;
+  const auto repaired = without_lone_surrogates(json);
+  return repaired ? parse_json(*repaired) : parsed;
+}
+
 }  // namespace sluice

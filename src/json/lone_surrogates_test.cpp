@@ -1,6 +1,8 @@
 #include "json/lone_surrogates.hpp"
 
 #include <gtest/gtest.h>
+#include <string>
+#include <string_view>
 
 #include "json/json.hpp"
 
@@ -26,6 +28,23 @@ TEST(LoneSurrogates, WhatIsLeftCanBeRead) {
   const auto read = parse_json(*without_lone_surrogates(R"(["\ud83d","\ude00"])"));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), "[\"\xEF\xBF\xBD\",\"\xEF\xBF\xBD\"]");
+}
+
+TEST(LoneSurrogates, AreReadAsReplacementCharacters) {
+  EXPECT_EQ(parse_json_with_lone_surrogates(R"("\ud83d!")").value(), "\uFFFD!");
+  EXPECT_EQ(parse_json_with_lone_surrogates("7").value(), 7);
+  EXPECT_FALSE(parse_json_with_lone_surrogates(R"({"\ud83d")"));
+}
+
+TEST(LoneSurrogates, EscapesThatMayGoOnAreNotWhole) {
+  for (const std::string_view whole : {"", "a", R"("\n\\)", R"(\u00e9)", R"(\ud83d\ude00)",
+                                       R"(\ud83d\n)", R"(\\ud83d)", R"(\ude00)"}) {
+    EXPECT_EQ(whole_escapes_prefix(whole), whole.size()) << whole;
+  }
+  for (const std::string_view rest :
+       {"\\", R"(\u)", R"(\u00e)", R"(\ud83d)", R"(\ud83d\)", R"(\ud83d\ude0)"}) {
+    EXPECT_EQ(whole_escapes_prefix("\\n" + std::string(rest)), 2U) << rest;
+  }
 }
 
 }  // namespace

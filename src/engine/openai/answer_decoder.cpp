@@ -30,8 +30,8 @@ std::uint32_t token_count_at(const json::object& object, std::string_view name) 
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, kMost));
 }
 
-std::string arguments_at(const json::object& call) {
-  const json::value* const given = call.if_contains("arguments");
+std::string arguments_at(const json::object& call, std::string_view name) {
+  const json::value* const given = call.if_contains(name);
   if (given == nullptr || given->is_null()) return {};
   return given->is_string() ? std::string(given->get_string()) : to_json(*given);
 }
@@ -58,10 +58,7 @@ Result<void> AnswerDecoder::take(std::string_view name, std::string_view data,
     is_done_ = true;
     return {};
   }
-  Result<json::value> parsed = parse_json(data);
-  if (!parsed) {
-    if (const auto repaired = without_lone_surrogates(data)) parsed = parse_json(*repaired);
-  }
+  const Result<json::value> parsed = parse_json_with_lone_surrogates(data);
   if (!parsed) return remote_unreadable(parsed.error().message);
   const json::object* const event = parsed->if_object();
   if (event == nullptr) return remote_unreadable("an event that is no JSON object");

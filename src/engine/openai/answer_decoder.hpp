@@ -88,6 +88,6 @@ std::optional<std::int64_t> integer_at(const json::object& object, std::string_v
 std::uint32_t token_count_at(const json::object& object, std::string_view name);
 
 /// The arguments of a call: text, or an object, which Ollama and others send whole.
-std::string arguments_at(const json::object& call);
+std::string arguments_at(const json::object& call, std::string_view name = "arguments");
 
 }  // namespace sluice

@@ -14,10 +14,7 @@ namespace {
 /// The arguments of a call; nothing if they are no object.
 std::optional<json::object> object_of(const std::string& arguments) {
   // A call without arguments may have an empty text.
-  Result<json::value> parsed = parse_json(arguments.empty() ? "{}" : arguments);
-  if (!parsed) {
-    if (const auto repaired = without_lone_surrogates(arguments)) parsed = parse_json(*repaired);
-  }
+  const auto parsed = parse_json_with_lone_surrogates(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return std::nullopt;
   return parsed->get_object();
 }
@@ -75,14 +72,16 @@ Result<void> CallCollector::append(std::size_t at, std::string_view arguments,
   Collected& call = calls_[at];
   if (arguments.empty() || call.is_settled) return {};
   if (Result<void> held = hold(arguments.size()); !held) return held;
-  const std::size_t before = call.arguments.size();
   call.arguments.append(arguments);
   call.extent.take(arguments);
   // Without a name, nobody could tell what the part is of. The first part then has all so far.
   if (!has_parts_ || call.name.empty()) return {};
-  const bool is_first = call.head == nullptr;
+  std::string_view part = std::string_view(call.arguments).substr(call.delivered);
+  part = part.substr(0, whole_escapes_prefix(part));
+  if (part.empty()) return {};
+  call.delivered += part.size();
   out.push_back({.kind = Delta::Kind::tool_call_part,
-                 .text = call.arguments.substr(is_first ? 0 : before),
+                 .text = without_lone_surrogates(part).value_or(std::string(part)),
                  .call = head_of(call)});
   return {};
 }

@@ -38,6 +38,12 @@ class CallCollector {
   [[nodiscard]] std::size_t size() const { return calls_.size(); }
   [[nodiscard]] const std::string& id(std::size_t call) const { return calls_[call].id; }
   [[nodiscard]] const std::string& name(std::size_t call) const { return calls_[call].name; }
+  /// The text of the arguments so far.
+  [[nodiscard]] const std::string& arguments(std::size_t call) const {
+    return calls_[call].arguments;
+  }
+  /// Whether settle() was called.
+  [[nodiscard]] bool is_settled(std::size_t call) const { return calls_[call].is_settled; }
   /// Whether the pieces so far are a whole object, or settle() was called.
   [[nodiscard]] bool is_whole(std::size_t call) const;
   /// Calls whose ids were made up.
@@ -62,7 +68,8 @@ class CallCollector {
   struct Collected {
     std::string id;
     std::string name;
-    std::string arguments;  // so far
+    std::string arguments;      // so far
+    std::size_t delivered = 0;  // bytes of them, as parts
     Extent extent;
     bool is_settled = false;
     std::shared_ptr<const CallHead> head;  // null until a delta needs it

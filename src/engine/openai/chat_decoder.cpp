@@ -49,14 +49,22 @@ Result<void> ChatDecoder::take_choice(const json::object& choice, std::vector<De
 bool ChatDecoder::begins_another(std::size_t call, bool has_index, std::string_view id,
                                  std::string_view name, std::string_view arguments) {
   const std::string& its_id = calls().id(call);
-  const bool has_ids = !id.empty() && !its_id.empty();
-  if (has_ids && id != its_id) return true;
-  if (has_ids && has_index) return false;
+  if (!id.empty() && !its_id.empty() && id != its_id) return true;
   const std::string& its_name = calls().name(call);
   if (name.empty() || its_name.empty()) return false;
   // Some give all calls the same id.
-  if (name != its_name && !has_ids) return true;
+  if (name != its_name) return true;
+  // Some give the id in the first piece alone.
+  if (has_index && !its_id.empty()) return false;
+  if (repeats(call, has_index, id, name, arguments)) return false;
   return arguments.starts_with('{') && calls().is_whole(call);
+}
+
+bool ChatDecoder::repeats(std::size_t call, bool has_index, std::string_view id,
+                          std::string_view name, std::string_view arguments) const {
+  if (calls().id(call).empty() || (id.empty() && !has_index)) return false;
+  return name == calls().name(call) && calls().is_whole(call) &&
+         arguments == calls().arguments(call);
 }
 
 Result<void> ChatDecoder::take_call(const json::object& piece, std::vector<Delta>& out) {
@@ -91,6 +99,7 @@ Result<void> ChatDecoder::take_call(const json::object& piece, std::vector<Delta
     call = *begun;
   } else if (!name.empty() && !calls().name(*call).empty()) {
     repair(Repair::call_name);
+    if (repeats(*call, index.has_value(), id, name, arguments)) return {};
   }
   if (index) positions_[*index] = *call;
   if (Result<void> described = calls().describe(*call, id, name); !described) return described;

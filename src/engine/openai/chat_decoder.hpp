@@ -16,7 +16,9 @@ namespace sluice {
 /// OpenAI, llama-server, vLLM, Ollama and others send it. Of several choices, the first is taken.
 ///
 /// Pieces of a call belong together by their index. A piece begins another call if it has another
-/// id or another name, or the same name although the arguments are whole, whatever its index is.
+/// id or another name, whatever its index is. The same name begins another call once the arguments
+/// are whole, unless the call has an id and the piece its index. A call that comes again whole,
+/// under the id that it has, is one call.
 class ChatDecoder final : public AnswerDecoder {
  public:
   explicit ChatDecoder(AnswerOptions options = {}) : AnswerDecoder(std::move(options)) {}
@@ -31,6 +33,9 @@ class ChatDecoder final : public AnswerDecoder {
   /// Whether a piece begins another call than `call`, which has its index or is the last.
   bool begins_another(std::size_t call, bool has_index, std::string_view id, std::string_view name,
                       std::string_view arguments);
+  /// Whether a piece of `call` says all of it once more.
+  [[nodiscard]] bool repeats(std::size_t call, bool has_index, std::string_view id,
+                             std::string_view name, std::string_view arguments) const;
   void take_usage(const json::object& usage);
 
   std::map<std::int64_t, std::size_t> positions_;  // of the last call with an index

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/openai/decoder_test_support.hpp"
+#include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -23,6 +25,22 @@ class ChatDecoderTest : public ::testing::Test {
   static std::string delta(std::string_view members, std::string_view finish = "null") {
     return R"({"choices":[{"index":0,"delta":{)" + std::string(members) + R"(},"finish_reason":)" +
            std::string(finish) + "}]}";
+  }
+
+  /// A piece of a call; what is empty is left out, and so is an index below 0.
+  static std::string piece(std::string_view id, std::string_view name, const std::string& arguments,
+                           int index = -1) {
+    json::object function{{"arguments", arguments}};
+    if (!name.empty()) function["name"] = name;
+    json::object call{{"function", function}};
+    if (!id.empty()) call["id"] = id;
+    if (index >= 0) call["index"] = index;
+    return delta(R"("tool_calls":[)" + to_json(call) + "]");
+  }
+  std::string read_calls(std::initializer_list<std::string> pieces) {
+    std::string stream;
+    for (const std::string& each : pieces) stream += events_of({each});
+    return read(stream + events_of({delta("", R"("tool_calls")")}));
   }
 
   AnswerRepairs repairs;  // of the last answer that was read
@@ -210,6 +228,56 @@ TEST_F(ChatDecoderTest, CallsWithOneIdAreTwoIfTheFirstIsWhole) {
   const std::string answer = read(events_of({call("one"), call("two"), delta("", R"("stop")")}));
   EXPECT_THAT(answer, HasSubstr(R"("name":"one")"));
   EXPECT_THAT(answer, HasSubstr(R"("name":"two")"));
+}
+
+TEST_F(ChatDecoderTest, ACallWhoseIdIsInItsFirstPieceAloneIsOne) {
+  // Arguments that grow are no object together. The model hears of that.
+  EXPECT_EQ(read_calls({piece("c", "go", "{}", 0), piece("", "go", R"({"a":1})", 0),
+                        piece("", "go", R"({"a":1,"b":2})", 0)}),
+            R"(||{"name":"go","arguments":"{}{\"a\":1}{\"a\":1,\"b\":2}"}|tool_calls 0/0/0)");
+  EXPECT_EQ(read_calls({piece("c", "go", R"({"a":)", 0), piece("", "go", "1}", 0)}),
+            R"(||{"name":"go","arguments":{"a":1}}|tool_calls 0/0/0)");
+}
+
+TEST_F(ChatDecoderTest, ACallThatComesAgainWholeIsOne) {
+  constexpr std::string_view kOne = R"(||{"name":"go","arguments":{"a":1}}|tool_calls 0/0/0)";
+  const std::string all = R"({"a":1})";
+  EXPECT_EQ(read_calls({piece("c", "go", all, 0), piece("c", "go", all, 0)}), kOne);
+  EXPECT_EQ(read_calls({piece("c", "go", all, 0), piece("", "go", all, 0)}), kOne);
+  EXPECT_EQ(read_calls({piece("c", "go", all), piece("c", "go", all)}), kOne);
+  EXPECT_EQ(read_calls({piece("c", "go", R"({"a")", 0), piece("", "", ":1}", 0),
+                        piece("c", "go", all, 0)}),
+            kOne);
+  EXPECT_TRUE(repairs.has(Repair::call_name));
+  // Without an id, it may be another call.
+  EXPECT_EQ(read_calls({piece("", "go", all, 0), piece("", "go", all, 0)}),
+            R"(||{"name":"go","arguments":{"a":1}}{"name":"go","arguments":{"a":1}})"
+            R"(|tool_calls 0/0/0)");
+}
+
+TEST_F(ChatDecoderTest, AnotherNameUnderTheSameIdIsAnotherCall) {
+  constexpr std::string_view kTwo =
+      R"(||{"name":"one","arguments":{}}{"name":"two","arguments":{"b":1}}|tool_calls 0/0/0)";
+  for (const int index : {-1, 0}) {
+    EXPECT_EQ(read_calls({piece("c", "one", "", index), piece("c", "two", "", index),
+                          piece("", "", R"({"b":1})", index)}),
+              kTwo);
+    EXPECT_EQ(read_calls({piece("c", "one", "{}", index), piece("c", "two", R"({"b":1})", index)}),
+              kTwo);
+  }
+}
+
+TEST_F(ChatDecoderTest, PartsOfCallsHaveNoHalfCharacters) {
+  const auto of = [this](std::initializer_list<std::string> pieces) {
+    std::string stream;
+    for (const std::string& each : pieces) stream += events_of({piece("c", "go", each, 0)});
+    return read_answer<ChatDecoder>(stream + events_of({delta("", R"("stop")")}),
+                                    {.has_call_parts = true}, repairs);
+  };
+  EXPECT_THAT(of({R"({"a":"x\ud8)", R"(3d\)", R"(n"})"}),
+              HasSubstr(R"([c go {"a":"x][c go \ufffd\n"}])"));
+  EXPECT_THAT(of({R"({"a":"\ud83d)", R"(\ude00"})"}),
+              HasSubstr(R"([c go {"a":"][c go \ud83d\ude00"}])"));
 }
 
 TEST_F(ChatDecoderTest, CallsAreBounded) {

@@ -9,6 +9,7 @@
 #include "engine/openai/model_error.hpp"
 #include "engine/openai/model_refusal.hpp"
 #include "engine/openai/remote_model.hpp"
+#include "json/lone_surrogates.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -79,7 +80,7 @@ void RemoteRun::cancel() {
   completion.reason = Completion::Reason::cancelled;
   completion.usage = answer_->told_usage();
   // Most servers tell it at the end alone, and send each token by itself.
-  completion.usage.completion_tokens = std::max(completion.usage.completion_tokens, deltas_.load());
+  if (completion.usage.completion_tokens == 0) completion.usage.completion_tokens = deltas_;
   complete(std::move(completion));
 }
 
@@ -162,7 +163,8 @@ bool RemoteRun::retry(std::optional<Duration> asked_wait) {
 Error RemoteRun::refusal(int status, std::string_view body) const {
   std::string text(kModelRefusal);
   text.append(std::to_string(status));
-  if (const Result<json::value> parsed = parse_json(body); parsed && parsed->is_object()) {
+  const Result<json::value> parsed = parse_json_with_lone_surrogates(body);
+  if (parsed && parsed->is_object()) {
     if (const auto said = model_error_of(parsed->get_object())) text.append(": ").append(*said);
   }
   if (is_wrong_place(status)) text.append(options_.hint);

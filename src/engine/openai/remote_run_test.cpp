@@ -176,6 +176,28 @@ TEST_F(RemoteRunTest, ARefusalSaysWhatTheServerSays) {
   EXPECT_THAT(sink->end->error->message, HasSubstr("HTTP 400: enough"));
 }
 
+TEST_F(RemoteRunTest, ARefusalMayHaveHalfACharacter) {
+  begin();
+  constexpr std::string_view kBody = R"({"error":{"message":"not \ud83d"}})";
+  server.peer(0, "?").send("HTTP/1.1 400 Bad Request\r\nContent-Length: " +
+                           std::to_string(kBody.size()) + "\r\n\r\n" + std::string(kBody));
+  finish();
+  EXPECT_THAT(sink->end->error->message, HasSubstr("HTTP 400: not \uFFFD"));
+}
+
+TEST_F(RemoteRunTest, WhatTheServerHasToldOfACancelledAnswerHolds) {
+  begin();
+  auto& peer = server.peer(0, "?");
+  peer.send(std::string(kStream) + said("a") + said("b") +
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\n");
+  EXPECT_TRUE(run_until(loop, [this] { return sink->deltas == 2; }));
+  for (int i = 0; i < 20; ++i) loop.poll();
+  run->cancel();
+  finish();
+  EXPECT_EQ(sink->end->usage.completion_tokens, 1U);
+  EXPECT_EQ(sink->end->usage.prompt_tokens, 9U);
+}
+
 TEST_F(RemoteRunTest, AnAnswerThatHasBegunIsNotAskedForAgain) {
   begin();
   auto& peer = server.peer(0, "?");

@@ -131,24 +131,55 @@ void ResponsesDecoder::take_reasoning(bool is_summary, const json::object& event
 std::optional<std::size_t> ResponsesDecoder::find_call(
     std::string_view item_id, std::string_view call_id,
     std::optional<std::int64_t> output_index) const {
-  // Some give all items the same id.
-  for (std::size_t i = items_.size(); i > 0 && output_index; --i) {
-    const bool is_named = !item_id.empty() && items_[i - 1].id == item_id;
-    if (is_named && items_[i - 1].output_index == output_index) return i - 1;
-  }
-  for (std::size_t i = 0; i < items_.size(); ++i) {
-    if (!item_id.empty() && items_[i].id == item_id) return i;
-  }
-  for (std::size_t i = 0; i < items_.size(); ++i) {
-    // Some servers give the pieces the id of the call for that of the item.
+  const auto has_index = [&](std::size_t i) {
+    return output_index && items_[i].output_index == output_index;
+  };
+  const auto has_item_id = [&](std::size_t i) {
+    return !item_id.empty() && items_[i].id == item_id;
+  };
+  // Some servers give the pieces the id of the call for that of the item.
+  const auto has_call_id = [&](std::size_t i) {
     const std::string& id = calls().id(i);
-    if (!id.empty() && (id == call_id || id == item_id)) return i;
+    return !id.empty() && (id == call_id || id == item_id);
+  };
+  const auto first = [this](const auto& fits) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (fits(i)) return i;
+    }
+    return std::nullopt;
+  };
+  const auto last = [this](const auto& fits) -> std::optional<std::size_t> {
+    for (std::size_t i = items_.size(); i > 0; --i) {
+      if (fits(i - 1)) return i - 1;
+    }
+    return std::nullopt;
+  };
+  // Some give all items the same id, and some the same index. So the index decides between items
+  // of one id, and the last item is meant if nothing does.
+  auto found = last([&](std::size_t i) { return has_index(i) && has_item_id(i); });
+  if (!found) found = first(has_item_id);
+  if (!found) found = last([&](std::size_t i) { return has_index(i) && has_call_id(i); });
+  if (!found) found = first(has_call_id);
+  return found ? found : last(has_index);
+}
+
+bool ResponsesDecoder::is_another(std::size_t call, bool is_done, const json::object& event,
+                                  const json::object& item) const {
+  const Item& known = items_[call];
+  const auto index = integer_at(event, "output_index");
+  const std::string arguments = arguments_at(item);
+  if (is_done) {
+    return index && known.output_index && *index != *known.output_index &&
+           calls().is_settled(call) && !arguments.empty() && arguments != calls().arguments(call);
   }
-  // The last one, because some servers give all items the same index.
-  for (std::size_t i = items_.size(); i > 0 && output_index; --i) {
-    if (items_[i - 1].output_index == output_index) return i - 1;
-  }
-  return std::nullopt;
+  if (calls().name(call).empty()) return false;
+  const std::string_view call_id = text_at(item, "call_id");
+  const bool is_repeated = (!known.id.empty() || !call_id.empty()) &&
+                           known.id == text_at(item, "id").substr(0, kMaxId) &&
+                           calls().id(call) == call_id && known.output_index == index &&
+                           calls().name(call) == text_at(item, "name") && arguments.empty() &&
+                           calls().arguments(call).empty() && !calls().is_settled(call);
+  return !is_repeated;
 }
 
 Result<std::size_t> ResponsesDecoder::begin_call(std::string_view item_id,
@@ -168,9 +199,7 @@ Result<void> ResponsesDecoder::take_item(bool is_done, const json::object& event
   const std::string_view call_id = text_at(*item, "call_id");
   const auto index = integer_at(event, "output_index");
   std::optional<std::size_t> call = find_call(item_id, call_id, index);
-  const bool is_unknown = !call;
-  // The same item is not added twice: this is another call, whose ids are those of an earlier one.
-  if (is_unknown || (!is_done && !calls().name(*call).empty())) {
+  if (!call || is_another(*call, is_done, event, *item)) {
     const Result<std::size_t> begun = begin_call(item_id, index);
     if (!begun) return std::unexpected(begun.error());
     call = *begun;
@@ -198,7 +227,7 @@ Result<void> ResponsesDecoder::take_arguments(bool is_done, const json::object& 
     if (!begun) return std::unexpected(begun.error());
     call = *begun;
   }
-  if (!is_done) return calls().append(*call, text_at(event, "delta"), out);
+  if (!is_done) return calls().append(*call, arguments_at(event, "delta"), out);
   Result<void> taken = calls().describe(*call, {}, text_at(event, "name"));
   return taken ? calls().settle(*call, arguments_at(event)) : taken;
 }

@@ -50,6 +50,10 @@ class ResponsesDecoder final : public AnswerDecoder {
   [[nodiscard]] std::optional<std::size_t> find_call(
       std::string_view item_id, std::string_view call_id,
       std::optional<std::int64_t> output_index) const;
+  /// Whether an item that is added or done is another call than `call`, whose ids it has. An item
+  /// may be added twice before anything is said of it.
+  [[nodiscard]] bool is_another(std::size_t call, bool is_done, const json::object& event,
+                                const json::object& item) const;
   Result<std::size_t> begin_call(std::string_view item_id,
                                  std::optional<std::int64_t> output_index);
 

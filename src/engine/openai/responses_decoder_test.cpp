@@ -150,6 +150,50 @@ TEST_F(ResponsesDecoderTest, RepairsCallsOfSloppyServers) {
   EXPECT_TRUE(repairs.has(Repair::call_id));
 }
 
+TEST_F(ResponsesDecoderTest, CallsThatShareTheirIdsAreToldApartByTheirIndexes) {
+  const auto item = [](std::string_view kind, int index, std::string_view members) {
+    return event("output_item." + std::string(kind),
+                 R"("output_index":)" + std::to_string(index) +
+                     R"(,"item":{"type":"function_call","call_id":"c","name":"go")" +
+                     std::string(members) + "}");
+  };
+  const auto piece = [](int index, std::string_view text) {
+    return event("function_call_arguments.delta", R"("output_index":)" + std::to_string(index) +
+                                                      R"(,"delta":")" + std::string(text) + "\"");
+  };
+  const std::string one = R"(,"arguments":"{\"a\":1}")";
+  const std::string two = R"(,"arguments":"{\"a\":2}")";
+  constexpr std::string_view kTwo =
+      R"(||{"name":"go","arguments":{"a":1}}{"name":"go","arguments":{"a":2}}|tool_calls 0/0/0)";
+  EXPECT_EQ(read(events_of({item("added", 0, ""), item("added", 1, ""), piece(0, R"({\"a\":1})"),
+                            piece(1, R"({\"a\":2})"), item("done", 0, one), item("done", 1, two),
+                            completed()})),
+            kTwo);
+  EXPECT_EQ(read(events_of({item("done", 0, one), item("done", 1, two), completed()})), kTwo);
+  // An index that is wrong at the end alone makes no other call.
+  EXPECT_EQ(read(events_of({item("added", 0, ""), piece(0, R"({\"a\":1})"), item("done", 1, one),
+                            item("done", 2, one), completed()})),
+            R"(||{"name":"go","arguments":{"a":1}}|tool_calls 0/0/0)");
+}
+
+TEST_F(ResponsesDecoderTest, AnItemThatIsAddedTwiceIsOne) {
+  const std::string added =
+      call_item("added", R"("id":"f","call_id":"c","name":"add","arguments":"")");
+  EXPECT_EQ(read(events_of({added, added, arguments("f", R"({\"a\":1})"), completed()})),
+            R"(||{"name":"add","arguments":{"a":1}}|tool_calls 0/0/0)");
+  EXPECT_EQ(
+      read(events_of({added, arguments("f", "{}"), added, arguments("f", "{}"), completed()})),
+      R"(||{"name":"add","arguments":"{}{}"}{"name":"add","arguments":{}}|tool_calls 0/0/0)");
+}
+
+TEST_F(ResponsesDecoderTest, APieceOfArgumentsMayBeAnObject) {
+  EXPECT_EQ(
+      read(events_of({call_item("added", R"("id":"f","call_id":"c","name":"add")"),
+                      event("function_call_arguments.delta", R"("item_id":"f","delta":{"a":1})"),
+                      completed()})),
+      R"(||{"name":"add","arguments":{"a":1}}|tool_calls 0/0/0)");
+}
+
 TEST_F(ResponsesDecoderTest, EventsOutOfOrderBelongToTheItemTheyName) {
   EXPECT_EQ(
       read(events_of({arguments("f1", R"({\"a\":)"),
