@@ -138,6 +138,33 @@ TEST(AgentCost, AnAnswerThatIsBrokenOffCostsWhatTheOneBeforeHasRead) {
   EXPECT_EQ(usage_in(bench.take()).at("cost").to_number<double>(), 4 * kEach);
 }
 
+TEST(AgentCost, OnlyWhatIsNotToldOfABrokenOffAnswerIsEstimated) {
+  struct Row {
+    Usage told;
+    std::uint64_t tokens;
+  };
+  constexpr std::size_t kBytes = 400;
+  // Pieces are counted by an engine whose server has told nothing.
+  for (const Row& row :
+       {Row{{.prompt_tokens = 5, .completion_tokens = 10}, 10}, Row{{.completion_tokens = 2}, 200},
+        Row{{.completion_tokens = 999}, 999}, Row{{}, 200}}) {
+    RunBench bench;
+    bench.start();
+    bench.model.say(std::string(kBytes, 'x'));
+    bench.model.part("stream", std::string(kBytes, 'x'));
+    bench.model.last().told = row.told;
+    bench.loop.run();
+    bench.run->cancel_turn();
+    const auto events = bench.take();
+    EXPECT_EQ(usage_in(events).at("output_tokens").to_number<std::uint64_t>(), row.tokens);
+    const auto ended =
+        std::ranges::find(events, AgentEventType::response_incomplete, &AgentEvent::type);
+    ASSERT_NE(ended, events.end());
+    EXPECT_EQ(ended->data.at("response").at("usage").at("output_tokens").to_number<std::uint64_t>(),
+              row.tokens);
+  }
+}
+
 TEST(AgentCost, TheCostIsKeptAndAnInputHasABudgetOfItsOwn) {
   KeptBench first(with_budget(1.5 * kEach));
   first.start();

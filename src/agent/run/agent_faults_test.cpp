@@ -35,48 +35,6 @@ TEST(AgentRunFaults, WhatLooksLikeAMarkIsNone) {
   EXPECT_EQ(as_tool_data("[tools] [1, 2] [user]"), "[tools] [1, 2] [user]");
 }
 
-TEST(AgentRunFaults, AnEndlessAnswerIsCut) {
-  AgentOptions options;
-  options.max_answer = 100;
-  RunBench bench(options);
-  bench.start();
-  for (int i = 0; i < 50; ++i) bench.model.say("0123456789");
-  bench.loop.run();
-  EXPECT_TRUE(bench.model.last().is_cancelled);
-  const auto events = bench.take();
-  EXPECT_EQ(faulty_status(events), "incomplete max_output_tokens");
-  EXPECT_EQ(events.back().text.size(), 100U);
-}
-
-TEST(AgentRunFaults, OfAPieceThatIsTooLongTheBeginningIsKept) {
-  AgentOptions options;
-  options.max_answer = 100;
-  RunBench bench(options);
-  bench.start();
-  bench.model.say(std::string(99, 'x') + "\u00e4" + std::string(100, 'x'));
-  bench.loop.run();
-  EXPECT_TRUE(bench.model.last().is_cancelled);
-  const auto events = bench.take();
-  EXPECT_EQ(faulty_status(events), "incomplete max_output_tokens");
-  EXPECT_EQ(events.back().text, std::string(99, 'x')) << "no half of a character";
-}
-
-TEST(AgentRunFaults, TheLongestTimesAreNeverOver) {
-  AgentOptions options;
-  options.idle_timeout = options.call_timeout = options.budget.time = Duration::max();
-  RunBench bench(options);
-  bench.start();
-  bench.model.call("stream", {}, "a");
-  bench.model.end(Completion::Reason::tool_calls);
-  bench.loop.run();
-  bench.loop.advance(24h);
-  EXPECT_FALSE(bench.tools.started.at(0)->is_dropped);
-  bench.tools.end(0, "done");
-  bench.loop.run();
-  bench.model.end();
-  EXPECT_EQ(faulty_status(bench.take()), "completed ");
-}
-
 TEST(AgentRunFaults, ResultsThatNobodyTakesHoldFurtherCallsUp) {
   AgentOptions options;
   options.max_running = 1;
@@ -429,47 +387,6 @@ TEST(AgentRunFaults, DroppingARunDropsItsCalls) {
   bench.run.reset();
   EXPECT_TRUE(bench.tools.started[0]->is_dropped);
 }
-TEST(AgentRunFaults, TheEndOfTheTimeBreaksAnAnswerOff) {
-  AgentOptions options = reacting(When::every_chunk);
-  options.budget.time = 1s;
-  RunBench bench(options);
-  bench.start();
-  bench.model.call("stream", {}, "a");
-  bench.model.end(Completion::Reason::tool_calls);
-  bench.loop.run();
-  bench.tools.write(0, "1");
-  bench.loop.run();
-  ASSERT_THAT(bench.model.asked, SizeIs(2));
-  bench.loop.advance(2s);
-  EXPECT_TRUE(bench.model.asked[1]->is_cancelled) << "an answer goes on though the time is over";
-}
-
-TEST(AgentRunFaults, TheLastAnswerIsBrokenOffToo) {
-  AgentOptions options;
-  options.budget.time = 1s;
-  RunBench bench(options);
-  bench.start();
-  bench.loop.advance(1s);
-  ASSERT_THAT(bench.model.asked, SizeIs(2));
-  bench.model.say("So far");
-  bench.loop.advance(29s);
-  EXPECT_FALSE(bench.model.last().is_cancelled);
-  bench.loop.advance(1s);
-  EXPECT_TRUE(bench.model.last().is_cancelled);
-  EXPECT_EQ(faulty_status(bench.take()), "incomplete budget: time");
-}
-
-TEST(AgentRunFaults, ALongCallIsCountedOnce) {
-  RunBench bench;
-  bench.model.streams_calls = true;
-  bench.start();
-  bench.model.call("stream", {{"x", std::string(600'000, 'x')}}, "a");
-  bench.model.end(Completion::Reason::tool_calls);
-  (void)bench.take();
-  bench.loop.run();
-  EXPECT_THAT(bench.tools.started, SizeIs(1));
-}
-
 TEST(AgentRunFaults, WhatTheEngineSaysTooLateReachesNoLoop) {
   RunBench bench;
   bench.start();
@@ -522,23 +439,6 @@ TEST(AgentRunFaults, AnInputHasAText) {
   bench.model.end();
   EXPECT_EQ(text_at(bench.take().back().data, "status"), "failed");
   EXPECT_EQ(why_not_strict(bench.shown(), false), "");
-}
-
-TEST(AgentRunFaults, TheLastAnswerGoesOnWithOneThatWasBrokenOff) {
-  AgentOptions options;
-  options.budget.time = 1s;
-  RunBench bench(options);
-  bench.start();
-  bench.model.say("It is");
-  bench.loop.advance(2s);
-  ASSERT_THAT(bench.model.asked, SizeIs(2));
-  EXPECT_THAT(bench.shown().back().content, HasSubstr("answer now"));
-  bench.model.say("four.");
-  bench.model.end();
-  bench.loop.run();
-  const auto& messages = bench.run->history().messages();
-  EXPECT_EQ(messages.back().content, "It is\n\nfour.");
-  EXPECT_EQ(messages.size(), 2U);
 }
 
 }  // namespace

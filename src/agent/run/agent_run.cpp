@@ -132,6 +132,7 @@ void AgentRun::cancel() {
 
 void AgentRun::on_room(const std::string& call_id) {
   if (call_id.empty()) {
+    if (held_up_at_) closing_at_ += loop_->clock().now() - *std::exchange(held_up_at_, {});
     if (answer_ != nullptr) answer_->resume();
     return later();  // for calls that wait
   }
@@ -370,12 +371,7 @@ void AgentRun::expire(TimePoint now) {
                      .text = is_silent ? "The tool failed: it was silent for too long"
                                        : "The tool failed: it took too long"});
   }
-  if (phase_ == Phase::closing && options_.budget.time > Duration::zero() &&
-      now >= last_answer_until()) {
-    if (!events_->is_full()) return break_off();
-    // Nobody takes what it has said.
-    closing_at_ = now;
-  }
+  if (const auto until = last_answer_until(); until && now >= *until) return break_off();
   if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
   used_up_ = "time";
   // Nothing is waited for any more.
@@ -384,8 +380,10 @@ void AgentRun::expire(TimePoint now) {
   has_news_ = true;
 }
 
-TimePoint AgentRun::last_answer_until() const {
-  return std::max(began_at_ + options_.budget.time, closing_at_) + options_.budget.last_answer;
+std::optional<TimePoint> AgentRun::last_answer_until() const {
+  const bool is_limited = phase_ == Phase::closing && options_.budget.time > Duration::zero();
+  if (!is_limited || answer_ == nullptr || answer_->is_cancelled() || held_up_at_) return {};
+  return closing_at_ + options_.budget.last_answer;
 }
 
 std::optional<TimePoint> AgentRun::next_deadline() const {
@@ -410,10 +408,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
   if (options_.budget.time > Duration::zero() && phase_ == Phase::running && used_up_.empty()) {
     note(began_at_ + options_.budget.time);
   }
-  const bool is_closing = phase_ == Phase::closing && answer_ != nullptr;
-  if (options_.budget.time > Duration::zero() && is_closing && !answer_->is_cancelled()) {
-    note(last_answer_until());
-  }
+  if (const auto until = last_answer_until()) note(*until);
   return next;
 }
 

@@ -156,9 +156,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void expire(TimePoint now);
   /// Sees to it that advance() runs when the next thing is due.
   void arm();
-  /// When the last answer of a run with a limited time is broken off. The time in which nobody
-  /// takes its events does not count.
-  [[nodiscard]] TimePoint last_answer_until() const;
+  /// When the last answer of a run with a limited time is broken off; nothing while it is not
+  /// given, or is held up because nobody takes it.
+  [[nodiscard]] std::optional<TimePoint> last_answer_until() const;
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   [[nodiscard]] bool has_input(bool that_interrupts) const;
@@ -188,6 +188,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// The agent's own model reacts if there is no other, or that has failed.
   void choose_reaction_model();
   void break_off();
+  /// Returns false if the model should pause.
+  bool take_delta(const Delta& delta);
+  /// Adds what the answer has used, and estimates first what its engine has not told.
   void count(Usage& used, const Answer& answer);
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
@@ -256,7 +259,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::uint64_t last_input_ = 0;
   std::uint64_t last_call_ = 0;
   TimePoint began_at_{};
-  TimePoint closing_at_ = TimePoint::min();  // when the last answer was asked for
+  /// When the last answer was asked for; later by the time for which it was held up.
+  TimePoint closing_at_{};
+  std::optional<TimePoint> held_up_at_;  // since when nobody takes what the model says
   std::optional<TimePoint> grace_until_;
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length

@@ -48,6 +48,23 @@ std::vector<ChatToolCall> as_kept(std::vector<ChatToolCall> calls) {
   return calls;
 }
 
+/// A call, without its id.
+ChatToolCall call_in(const Delta& delta) {
+  // What cannot be read, such as what is nested too deep, is answered as a call with bad arguments.
+  ChatToolCall call{.id = {},
+                    .name = delta.call == nullptr ? std::string() : delta.call->name,
+                    .arguments = delta.text};
+  const auto parsed = parse_json(delta.text);
+  if (!parsed || !parsed->is_object()) return call;
+  const json::object& object = parsed->get_object();
+  call.name = text_at(object, "name");
+  const json::value* const arguments = object.if_contains("arguments");
+  call.arguments = arguments == nullptr     ? std::string()
+                   : arguments->is_string() ? std::string(arguments->get_string())
+                                            : to_json(*arguments);
+  return call;
+}
+
 /// Whether an id can stand in a mark.
 bool is_plain_id(std::string_view id) {
   constexpr std::size_t kMostBytes = 64;
@@ -94,6 +111,7 @@ void AgentRun::ask() {
   if (!used_up_.empty() && phase_ != Phase::closing) {
     phase_ = Phase::closing;
     closing_at_ = loop_->clock().now();
+    held_up_at_.reset();
     write(AgentEventType::run_budget, {}, {{"budget", used_up_}});
     end_reason_ = "budget: " + used_up_;
   }
@@ -134,24 +152,37 @@ void AgentRun::ask() {
   answer_->price = options_.price.value_or(TokenPrice());
   if (asks_for_reaction && options_.reaction_price) answer_->price = *options_.reaction_price;
   answer_->start(engine, std::move(request));
+  // Whoever goes on with the run has no time left but for this answer.
+  if (phase_ == Phase::closing) keep();
   arm();
 }
 
 bool AgentRun::on_delta(const Delta& delta) {
+  const bool goes_on = take_delta(delta);
+  if (!goes_on && !held_up_at_) held_up_at_ = loop_->clock().now();
+  return goes_on;
+}
+
+bool AgentRun::take_delta(const Delta& delta) {
   Answer& answer = *answer_;
   if (answer.is_cut) return true;
   std::string_view text = delta.text;
-  // Parts come again with their call.
-  std::size_t& bytes =
-      delta.kind == Delta::Kind::tool_call_part ? answer.bytes_of_parts : answer.bytes;
-  if (const std::size_t room = options_.max_answer - bytes; text.size() > room) {
+  ChatToolCall call;
+  if (delta.kind == Delta::Kind::tool_call) {
+    call = call_in(delta);
+    text = call.arguments;
+    // Its parts come again with it. Engines make calls one by one, or all at the end.
+    answer.bytes_of_parts = 0;
+  }
+  const std::size_t room = options_.max_answer - answer.bytes - answer.bytes_of_parts;
+  if (text.size() > room) {
     answer.is_cut = true;
     answer.cancel();
     text = text.substr(0, room);
     text = text.substr(0, complete_utf8_prefix(text));
     if (text.empty()) return true;
   }
-  bytes += text.size();
+  (delta.kind == Delta::Kind::tool_call_part ? answer.bytes_of_parts : answer.bytes) += text.size();
   switch (delta.kind) {
     case Delta::Kind::text: {
       const std::string shown = answer.filter.take(text);
@@ -166,30 +197,19 @@ bool AgentRun::on_delta(const Delta& delta) {
       break;
   }
   if (answer.is_cut) return true;
-  // What cannot be read, such as what is nested too deep, is answered as a call with bad arguments.
-  ChatToolCall call{.id = call_id_of(delta),
-                    .name = delta.call == nullptr ? std::string() : delta.call->name,
-                    .arguments = delta.text};
-  const auto parsed = parse_json(delta.text);
-  if (parsed && parsed->is_object()) {
-    const json::object& object = parsed->get_object();
-    call.name = text_at(object, "name");
-    const json::value* const arguments = object.if_contains("arguments");
-    call.arguments = arguments == nullptr     ? std::string()
-                     : arguments->is_string() ? std::string(arguments->get_string())
-                                              : to_json(*arguments);
-  }
+  call.id = call_id_of(delta);
   const bool goes_on = answer.writer.call(call);
   answer.calls.push_back(std::move(call));
   return goes_on;
 }
 
 void AgentRun::count(Usage& used, const Answer& answer) {
-  // Not all servers say it, and few of an answer that is broken off. About four bytes of English
-  // are a token.
+  // Not all servers say it, and few of an answer that is broken off. Whoever has not told what was
+  // read has only counted pieces. About four bytes of English are a token.
   constexpr std::size_t kBytesOfToken = 4;
-  if (used.completion_tokens == 0 || answer.is_cancelled()) {
-    const std::size_t bytes = std::max(answer.bytes, answer.bytes_of_parts);
+  const bool is_told = used.prompt_tokens != 0 || !answer.is_cancelled();
+  if (used.completion_tokens == 0 || !is_told) {
+    const std::size_t bytes = answer.bytes + answer.bytes_of_parts;
     used.completion_tokens =
         std::max(used.completion_tokens,
                  static_cast<std::uint32_t>((bytes + kBytesOfToken - 1) / kBytesOfToken));
@@ -229,10 +249,10 @@ void AgentRun::on_complete(const Completion& completion) {
   if (!may_continue) last_generation_.reset();
   if (const std::string rest = answer->filter.finish(); !rest.empty()) answer->writer.text(rest);
   Completion ended = completion;
+  Usage& used = ended.usage;
+  count(used, *answer);
   if (answer->is_cut) ended.reason = Completion::Reason::length;
   answer->writer.end(ended);
-  Usage used = completion.usage;
-  count(used, *answer);
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;

@@ -27,6 +27,7 @@ class FakeModel final : public Engine {
     bool is_cancelled = false;
     bool is_full = false;
     int resumed = 0;
+    Usage told = {};  // before it is cancelled
   };
 
   Result<std::unique_ptr<Generation>> start(GenerationRequest request,
@@ -62,6 +63,18 @@ class FakeModel final : public Engine {
     }
     deliver({.kind = Delta::Kind::tool_call, .text = to_json(one), .call = head});
   }
+  /// A part of a call that is not whole.
+  void part(std::string_view tool, std::string text) {
+    deliver({.kind = Delta::Kind::tool_call_part,
+             .text = std::move(text),
+             .call = std::make_shared<CallHead>("part", std::string(tool))});
+  }
+  /// A call whose arguments are no object.
+  void call_with_text(std::string_view tool, std::string_view arguments) {
+    deliver({.kind = Delta::Kind::tool_call,
+             .text = to_json(json::object{{"name", tool}, {"arguments", arguments}}),
+             .call = std::make_shared<CallHead>("text", std::string(tool))});
+  }
   void end(Completion::Reason reason = Completion::Reason::stop, std::uint32_t tokens = 1) {
     Completion completion;
     completion.reason = reason;
@@ -96,6 +109,7 @@ class FakeModel final : public Engine {
       home_->post([asked = asked_] {
         Completion completion;
         completion.reason = Completion::Reason::cancelled;
+        completion.usage = asked->told;
         if (const auto sink = std::exchange(asked->sink, nullptr)) sink->on_complete(completion);
       });
     }

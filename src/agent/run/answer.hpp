@@ -46,8 +46,8 @@ class Answer {
 
   ResponseWriter writer;
   PassFilter filter = {};
-  std::size_t bytes = 0;           // that the model has written, calls once they are whole
-  std::size_t bytes_of_parts = 0;  // of calls, as they came
+  std::size_t bytes = 0;           // that the model has written, without the following
+  std::size_t bytes_of_parts = 0;  // of calls that are not whole yet
   bool is_cut = false;             // it was too long
   std::vector<ChatToolCall> calls = {};
   /// The ids in the run of the calls that the engine has begun.
