@@ -92,17 +92,20 @@ struct TokenPrice {
   double completion = 0;              // that it writes
 };
 
-/// What a run may use up. At a limit the model is asked for one last answer, without tools, and the
-/// run is incomplete.
+/// What a run may use up. At a limit, but for that of reactions, the model is asked for one last
+/// answer, without tools, and the run is incomplete.
 struct RunBudget {
-  std::uint32_t turns = 20;      // answers of the model
-  std::uint32_t reactions = 50;  // answers to what running tools have written; not counted as turns
-  std::uint64_t tokens = 0;      // that the model has read and written; 0: no limit
-  double cost = 0;               // of these, by AgentOptions::price; 0: no limit
+  std::uint32_t turns = 20;  // answers of the model
+  /// Answers to what running tools have written; not counted as turns. After these, the model is
+  /// shown results alone.
+  std::uint32_t reactions = 50;
+  std::uint64_t tokens = 0;  // that the model has read and written; 0: no limit
+  double cost = 0;           // of these, by AgentOptions::price; 0: no limit
   /// After it, the model is asked for a last answer. 0: no limit.
   std::chrono::nanoseconds time = {};
-  /// How long that may take from when it is asked for, if there is a limit. What it has said by
-  /// then is the answer. The time in which nobody takes the run's events does not count.
+  /// How long a last answer may take from when it is asked for, whatever is left of `time`, if that
+  /// is limited. What it has said by then is the answer. The time for which the model is held up
+  /// because nobody takes the run's events does not count.
   std::chrono::nanoseconds last_answer = std::chrono::seconds(30);
 };
 

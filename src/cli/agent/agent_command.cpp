@@ -16,6 +16,7 @@
 #include "cli/agent/cost_options.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/policy_option.hpp"
+#include "cli/agent/server_label.hpp"
 #include "cli/agent/trace_stepper.hpp"
 #include "cli/agent/tracing_option.hpp"
 #include "cli/chat/question.hpp"
@@ -39,7 +40,6 @@
 #include "core/clock.hpp"
 #include "core/log/log.hpp"
 #include "json/members.hpp"
-#include "net/http/url.hpp"
 #include "relay/relay_server.hpp"
 #include "sluice/agent.hpp"
 
@@ -196,29 +196,14 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
   return options;
 }
 
-/// What a server is called by events, and in front of a tool's name that another server has too.
-/// The path and query of a URL may be secret. Those that are `taken` get a number.
-std::string label_of(const std::string& word, const std::vector<AgentServer>& taken) {
-  const Result<Url> url = parse_url(word);
-  // A socket's name ends at its URL (http+unix:SOCKET#/path).
-  const std::string label = url                              ? url->authority()
-                            : word.starts_with("http+unix:") ? word.substr(0, word.find('#'))
-                                                             : word;
-  const auto is_taken = [&taken](const std::string& name) {
-    return std::ranges::find(taken, name, &AgentServer::label) != taken.end();
-  };
-  std::string numbered = label;
-  for (int i = 2; is_taken(numbered); ++i) numbered = label + "-" + std::to_string(i);
-  return numbered;
-}
-
 /// Connects to the servers. Throws Error with an exit code.
 std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::stop_token stop) {
   if (arguments.servers.empty() && arguments.remote.command.empty()) {
     return {{.label = "demo", .client = connect(make_relay_server())}};
   }
   std::vector<AgentServer> servers;
-  const auto open = [&](const TargetArguments& words, const std::string& label) {
+  std::vector<std::string> labels;
+  const auto open = [&](const TargetArguments& words, const std::string& word) {
     auto target = find_target(words);
     if (!target) throw std::move(target.error());
     for (const std::string& warning : target->warnings) complain(warning);
@@ -226,12 +211,12 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
     options.stop = stop;
     auto client = connect_to(*std::move(target), arguments.remote, std::move(options));
     if (!client) throw std::move(client.error());
-    servers.push_back({.label = label, .client = *std::move(client)});
+    labels.push_back(server_label(word, labels));
+    servers.push_back({.label = labels.back(), .client = *std::move(client)});
   };
-  for (const std::string& word : arguments.servers) open({.word = word}, label_of(word, servers));
+  for (const std::string& word : arguments.servers) open({.word = word}, word);
   if (!arguments.remote.command.empty()) {
-    open({.command = arguments.remote.command},
-         label_of(arguments.remote.command.front(), servers));
+    open({.command = arguments.remote.command}, arguments.remote.command.front());
   }
   return servers;
 }

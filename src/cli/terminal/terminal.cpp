@@ -134,21 +134,16 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-/// Code points that have no shape of their own (Unicode 15, Default_Ignorable_Code_Point, without
-/// the joiner and the selectors of emoji).
-bool is_invisible(char32_t point) {
-  constexpr std::array<std::pair<char32_t, char32_t>, 12> kRanges = {{{0xAD, 0xAD},
-                                                                      {0x34F, 0x34F},
-                                                                      {0x61C, 0x61C},
-                                                                      {0x115F, 0x1160},
-                                                                      {0x17B4, 0x17B5},
-                                                                      {0x180B, 0x180F},
-                                                                      {0x200B, 0x200C},
-                                                                      {0x2060, 0x206F},
-                                                                      {0x3164, 0x3164},
-                                                                      {0xFEFF, 0xFEFF},
-                                                                      {0xFFA0, 0xFFA0},
-                                                                      {0xE0000, 0xE0FFF}}};
+/// Code points without a shape of their own (Unicode 15, Default_Ignorable_Code_Point), and what
+/// looks like a space but is another character (White_Space; U+2800).
+bool is_deceptive(char32_t point) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 21> kRanges = {
+      {{0xA0, 0xA0},      {0xAD, 0xAD},     {0x34F, 0x34F},     {0x61C, 0x61C},
+       {0x115F, 0x1160},  {0x1680, 0x1680}, {0x17B4, 0x17B5},   {0x180B, 0x180F},
+       {0x2000, 0x200F},  {0x2028, 0x202F}, {0x205F, 0x206F},   {0x2800, 0x2800},
+       {0x3000, 0x3000},  {0x3164, 0x3164}, {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
+       {0xFFA0, 0xFFA0},  {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
+       {0xE0000, 0xE0FFF}}};
   return std::ranges::any_of(kRanges, [point](const auto& range) {
     return point >= range.first && point <= range.second;
   });
@@ -193,7 +188,7 @@ std::string printable_json(std::string_view json) {
 }
 
 std::string visible_json(std::string_view json) {
-  return escaped_json(json, [](char32_t each) { return is_control(each) || is_invisible(each); });
+  return escaped_json(json, [](char32_t each) { return is_control(each) || is_deceptive(each); });
 }
 
 std::string text_for(int fd, std::string_view text) {

@@ -78,8 +78,8 @@ std::string one_line(std::string_view text);
 /// `json` text with the characters that printable() removes as \u escapes: the same JSON.
 std::string printable_json(std::string_view json);
 
-/// The same, and with the characters as escapes that cannot be seen, such as a zero width space.
-/// For what a user is to judge.
+/// The same, and with escapes for characters that cannot be seen, such as a zero width space or the
+/// joiner of emoji, and for spaces other than U+0020. For what a user is to judge.
 std::string visible_json(std::string_view json);
 
 /// What standard output or standard error, `fd`, gets of a peer's text: printable() if it is a

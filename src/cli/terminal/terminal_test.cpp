@@ -117,6 +117,31 @@ TEST(WriteAll, AnInterruptEndsTheWaitForATerminal) {
   EXPECT_EQ(written.error().code, kExitInterrupted);
 }
 
+TEST(VisibleJson, HasNothingThatCannotBeSeen) {
+  const std::vector<std::pair<std::string, std::string>> escaped = {
+      {"\u00a0", "\\u00a0"},
+      {"\u00ad", "\\u00ad"},
+      {"\u200b", "\\u200b"},
+      {"\u200d", "\\u200d"},
+      {"\u2007", "\\u2007"},
+      {"\u202e", "\\u202e"},
+      {"\u202f", "\\u202f"},
+      {"\u2800", "\\u2800"},
+      {"\u3000", "\\u3000"},
+      {"\ufe00", "\\ufe00"},
+      {"\ufe0f", "\\ufe0f"},
+      {"\ufff0", "\\ufff0"},
+      {"\U0001BCA0", "\\ud82f\\udca0"},
+      {"\U0001D173", "\\ud834\\udd73"},
+      {"\U000E0041", "\\udb40\\udc41"}};
+  for (const auto& [character, escape] : escaped) {
+    EXPECT_EQ(visible_json("\"/etc/pass" + character + "wd\""), "\"/etc/pass" + escape + "wd\"");
+  }
+  for (const std::string plain : {"{\"a b\": \"\u00e4 \u20ac \U0001F600\"}", "\ufffd"}) {
+    EXPECT_EQ(visible_json(plain), plain);
+  }
+}
+
 TEST(WriteAll, SaysWhyThereIsNoRoom) {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   const Result<void> written = write_all(full.get(), "x");

@@ -156,7 +156,7 @@ bool leaves_open(const std::string& prompt, const ReasoningMarks& marks) {
 
 /// Whether a template may take something out of the middle of a text.
 bool may_take_out(std::string_view source) {
-  return source.contains("replace") || (source.contains("split") && source.contains("join"));
+  return source.contains("replace") || source.contains("split");
 }
 
 common_chat_msg chat_message(std::string role, std::string content) {
