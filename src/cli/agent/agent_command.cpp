@@ -142,7 +142,9 @@ int exit_code_for(const json::object& done) {
   if (status == "cancelled") return kExitInterrupted;
   std::string why(text_at(done, "reason"));
   if (why.empty()) why = "the run is " + std::string(status);
-  if (why == "max_output_tokens") why = "the model's last answer was cut off, as it was too long";
+  if (why == "max_output_tokens") {
+    why = "the model's last answer was cut off: it was too long, or the model's context is full";
+  }
   complain("agent: " + why);
   return kExitFailure;
 }
