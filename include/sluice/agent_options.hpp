@@ -111,8 +111,8 @@ struct RunBudget {
 
 /// What to do with the output of a tool that nobody takes.
 enum class OutputOverflow : std::uint8_t {
-  block,        // the tool's server is not read any more, until half of it is taken
-  coalesce,     // chunks that wait become one event; beyond the limit as with block
+  block,     // the tool's server is not read any more (CallOptions::holds_up), until half is taken
+  coalesce,  // chunks that wait become one event; beyond the limit as with block
   drop_oldest,  // the oldest chunks are dropped, which the next event of the call says
 };
 

@@ -244,4 +244,11 @@ Result<json::value> parse_json(std::string_view text, json::storage_ptr storage)
                                std::to_string(value.error().at) + " of the JSON text");
 }
 
+bool is_same_json(std::string_view one, std::string_view other) {
+  if (one == other) return true;
+  const Result<json::value> first = parse_json(one);
+  const Result<json::value> second = parse_json(other);
+  return first && second && *first == *second;
+}
+
 }  // namespace sluice

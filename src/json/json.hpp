@@ -72,4 +72,7 @@ std::optional<std::int64_t> exact_integer(double number);
 /// JSON-RPC's -32700 and say where and why.
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
 
+/// Whether two texts are the same JSON value, however they are written, or the same text.
+bool is_same_json(std::string_view one, std::string_view other);
+
 }  // namespace sluice

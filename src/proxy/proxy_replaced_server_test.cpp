@@ -12,9 +12,11 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 using Kind = FakeClient::Kind;
@@ -111,6 +113,84 @@ TEST_P(ProxyOfReplacedServerTest, WhatIsNeverAnsweredByTheOldOneIsGivenUp) {
   EXPECT_THAT(client.result_of(slow), HasSubstr("it was replaced"));
   EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool"));
   EXPECT_THAT(server.links, SizeIs(1));
+}
+
+TEST(ProxyTest, WhatAReplacedServerHasAskedOutsideOfCallsIsWithdrawn) {
+  ReplacedServer server(false);
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::session);
+  client.initialize();
+  client.request("tools/call", {{"name", "tool"}});
+  proxy.run();
+  const auto ask = [&] {
+    server.post(*server.links.back(),
+                {{"jsonrpc", "2.0"},
+                 {"id", 7},
+                 {"method", "elicitation/create"},
+                 {"params",
+                  {{"message", "Who?"},
+                   {"requestedSchema",
+                    {{"type", "object"}, {"properties", {{"who", {{"type", "string"}}}}}}}}}});
+    proxy.run();
+    return client.heard_of("elicitation/create");
+  };
+  const auto change = [&](bool is_modern) {
+    server.replace_by(is_modern);
+    client.request("tools/call", {{"name", "tool"}});
+    proxy.advance(2s);
+  };
+  ASSERT_THAT(ask(), SizeIs(1));
+  change(true);
+  EXPECT_THAT(client.heard_of("notifications/cancelled"), SizeIs(1));
+  change(false);
+  const auto asked = ask();
+  ASSERT_THAT(asked, SizeIs(2)) << "the first question of another server";
+  server.heard.clear();
+  client.send({{"jsonrpc", "2.0"},
+               {"id", asked.back()->at("id")},
+               {"result", {{"action", "accept"}, {"content", {{"who", "me"}}}}}});
+  proxy.run();
+  EXPECT_THAT(server.heard, Contains(HasSubstr("accept")));
+}
+
+TEST(ProxyTest, AClientThatOnlyWaitsHearsOfAReplacedServerAtOnce) {
+  for (const bool is_modern : {true, false}) {
+    ReplacedServer server(!is_modern);
+    FakeProxy proxy({server.upstream()});
+    FakeClient client(*proxy.server, Kind::session);
+    client.initialize();
+    client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    server.replace_by(is_modern);
+    client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), Not(IsEmpty()));
+    client.heard.clear();
+    server.links.front()->say({{"jsonrpc", "2.0"}, {"method", "notifications/tools/list_changed"}});
+    proxy.run();
+    EXPECT_THAT(client.heard_of("notifications/tools/list_changed"), SizeIs(1));
+  }
+}
+
+TEST(ProxyTest, ARetiredSessionBeginsNoOther) {
+  ServerWithASlowCall server(false);
+  FakeProxy proxy({server.upstream()});
+  FakeClient client(*proxy.server, Kind::connection);
+  const auto call = [&] {
+    const auto id = client.request("tools/call", {{"name", "tool"}});
+    proxy.run();
+    return id;
+  };
+  const auto slow = call();
+  server.replace_by(true);
+  call();
+  EXPECT_THAT(client.result_of(call()), HasSubstr("behind tool"));
+  server.modern = false;
+  const std::size_t begun = server.clients.size();
+  server.links.front()->forget_session(to_json(server.slow->at("id")));
+  proxy.run();
+  EXPECT_THAT(client.result_of(slow), HasSubstr("forgotten the session"));
+  EXPECT_EQ(server.clients.size(), begun);
 }
 
 TEST(ProxyTest, ACallBesideALevelIsAnsweredAlthoughTheServerBeginsNoSessionAnyMore) {

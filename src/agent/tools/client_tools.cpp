@@ -104,8 +104,8 @@ class ClientTools::Call final : public ToolCall {
     read_from(client_.task(task_).wait(call_options()));
   }
   static CallOptions call_options() {
-    // The run has timeouts of its own.
-    return {.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info"};
+    // The run has timeouts of its own, and says how much may wait.
+    return {.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info", .holds_up = true};
   }
   void fail_later(Error why) {
     answer_ = std::unexpected(std::move(why));

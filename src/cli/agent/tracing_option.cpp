@@ -65,15 +65,14 @@ Result<std::shared_ptr<SpanExporter>> span_exporter(const std::string& given,
       if (base.empty()) return nullptr;
       options.url = with_path(base);
     }
-  }
-  for (const char* const name :
-       {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"}) {
-    const std::string protocol = read(name);
-    if (protocol.empty()) continue;
-    if (protocol == "http/json") break;
-    return fail(kExitUsage, std::string(name) + ": spans are sent as http/json alone, not as " +
-                                protocol +
-                                (given.empty() ? "; OTEL_TRACES_EXPORTER=none sends none" : ""));
+    for (const char* const name :
+         {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"}) {
+      const std::string protocol = read(name);
+      if (protocol.empty()) continue;
+      if (protocol == "http/json") break;
+      return fail(kExitUsage, std::string(name) + ": spans are sent as http/json alone, not as " +
+                                  protocol + "; OTEL_TRACES_EXPORTER=none sends none");
+    }
   }
   for (const char* const name :
        {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}) {

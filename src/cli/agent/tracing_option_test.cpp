@@ -52,7 +52,6 @@ TEST(TracingOptionTest, WhatCannotBeDoneIsSaid) {
   EXPECT_THAT(
       why({{place, "http://h"}, {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}),
       HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL: spans are sent as http/json alone, not as grpc"));
-  EXPECT_THAT(why({{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}, "http://h"), HasSubstr("not as grpc"));
   for (const std::string bad : {"s3cret", "key=%zz", "key=a%0Ab"}) {
     const std::string message =
         why({{place, "http://h"}, {"OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret," + bad}});

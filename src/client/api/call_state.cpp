@@ -64,6 +64,15 @@ void ClientCall::State::add(const json::object& said, Said what, std::uint64_t m
   const bool is_awaited = is_awaited_;
   lock.unlock();
   if (is_awaited) changed_.notify_all();
+  hold_up_or_not();
+}
+
+void ClientCall::State::hold_up_or_not() {
+  if (!pause_) return;
+  const std::lock_guard lock(mutex_);
+  const bool is_held_up = !has_ended_ && events_.is_half_full();
+  // With the mutex held, as the last word counts.
+  if (std::exchange(is_held_up_, is_held_up) != is_held_up) pause_(is_held_up);
 }
 
 void ClientCall::State::restart() {
@@ -114,6 +123,8 @@ std::optional<CallEvent> ClientCall::State::next() {
   is_awaited_ = true;
   changed_.wait(lock, [this, &event] { return take(event); });
   is_awaited_ = false;
+  lock.unlock();
+  hold_up_or_not();
   return event;
 }
 
@@ -128,6 +139,7 @@ void ClientCall::State::on_next(std::move_only_function<void(std::optional<CallE
       return;
     }
   }
+  hold_up_or_not();
   done(std::move(event));
 }
 

@@ -44,12 +44,17 @@ class ClientCall::State final {
   void on_result(std::move_only_function<void(Outcome)> done);
   bool is_ready() const;
   void cancel();
+  /// The server need not be read while half of the events that may wait do. `pause` says so, on any
+  /// thread, before and after that. It must not call this. Call before the first event.
+  void hold_up(std::function<void(bool is_paused)> pause) { pause_ = std::move(pause); }
   /// Cancels when any of these is requested. Call once.
   void cancel_on(std::initializer_list<std::stop_token> stops);
 
  private:
   /// The next event, if it is there or there will be none. Call with the mutex held.
   bool take(std::optional<CallEvent>& event);
+  /// Call without the mutex, after events were added or taken.
+  void hold_up_or_not();
 
   const std::function<void()> require_loop_;
   const bool keeps_params_;
@@ -57,6 +62,8 @@ class ClientCall::State final {
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended
   EventQueue events_;
+  std::function<void(bool is_paused)> pause_;  // empty: nothing is held up
+  bool is_held_up_ = false;
   bool restarts_ = false;
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken

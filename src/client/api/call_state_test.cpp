@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/client.hpp"
 
@@ -42,6 +43,22 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
   EXPECT_EQ(taken + dropped, 100U);
   EXPECT_GT(taken, 20U);
   EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
+}
+
+TEST_F(CallStateTest, TheServerIsHeldUpSoThatNothingIsDropped) {
+  ClientCall::State state = make(10);
+  std::vector<bool> told;
+  state.hold_up([&told](bool is_paused) { told.push_back(is_paused); });
+  for (std::size_t i = 0; i < 5; ++i) state.add(said(i, 1));
+  EXPECT_TRUE(told.empty());
+  for (std::size_t i = 5; i < 10; ++i) state.add(said(i, 1));
+  EXPECT_EQ(told, std::vector{true}) << "there is room for what was read already";
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(state.next());
+  EXPECT_EQ(told, (std::vector{true, false}));
+  finish(state);
+  EXPECT_EQ(taken, 5U);
+  EXPECT_EQ(dropped, 0U);
+  EXPECT_EQ(told, (std::vector{true, false}));
 }
 
 TEST_F(CallStateTest, ParamsAreKeptOnlyIfTheyAreWanted) {

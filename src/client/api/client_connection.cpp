@@ -255,6 +255,16 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
         });
       },
       options.event_params);
+  if (options.holds_up) {
+    // In the order of what is said here, as the session may not be touched on the user's thread.
+    state->hold_up([ticket](bool is_paused) {
+      if (ticket->core->background->is_of_parent()) return;
+      ticket->core->background->loop().post([ticket, is_paused] {
+        ClientSession* const session = ticket->core->session.get();
+        if (ticket->number != 0 && session != nullptr) session->pause(ticket->number, is_paused);
+      });
+    });
+  }
   // Before it begins, so that what was stopped already is not sent at all.
   state->cancel_on({options.stop, stop_});
   const auto least = parse_logging_level(options.log_level);

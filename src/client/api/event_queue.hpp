@@ -20,6 +20,10 @@ class EventQueue final {
   /// The oldest event. The queue must not be empty.
   CallEvent pop();
   [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
+  /// Whether half of what may wait does.
+  [[nodiscard]] bool is_half_full() const {
+    return entries_.size() - first_ > max_events_ / 2 || bytes_ > max_bytes_ / 2;
+  }
 
  private:
   struct Entry {

@@ -138,7 +138,6 @@ void HttpLink::Exchange::on_head(const HttpReplyHead& head) {
   if (is_standalone_) link_->is_listening_ = is_events_;
   was_open_ |= is_events_;
   if (is_events_) refusals_ = refusals_of_event_ = 0;
-  if (is_events_ && unaddressed_) end_soon();
   const bool is_resumed = !last_event_.empty();
   if (link_->is_listening_ && is_standalone_ && !is_resumed) link_->owner_->on_listening();
   if (begins_session_ && status_ == 200) {
@@ -316,6 +315,7 @@ void HttpLink::Exchange::get() {
   headers.emplace_back("Accept", "text/event-stream");
   if (!last_event_.empty()) headers.emplace_back("Last-Event-ID", last_event_);
   is_get_ = true;
+  if (unaddressed_) end_soon();
   send({.method = "GET", .url = link_->options_.url, .headers = std::move(headers)});
 }
 
@@ -327,16 +327,16 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
   // The server goes on, so the answer may follow.
-  if (unaddressed_ && timer_ != 0) link_->loop_->cancel(std::exchange(timer_, 0));
-  // The answer may still follow.
+  const bool is_put_off = unaddressed_ && timer_ != 0 && link_->owner_->awaits(id_);
+  if (is_put_off) link_->loop_->cancel(std::exchange(timer_, 0));
   if (auto error = unaddressed_error(event.data)) {
     unaddressed_ = std::move(error);
     return end_soon();
   }
   if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
-  const bool is_answered = link_ != nullptr && !id_.empty() && !link_->owner_->awaits(id_);
-  if (link_ != nullptr && unaddressed_) end_soon();
-  if (!is_answered || timer_ != 0) return;
+  if (link_ == nullptr || id_.empty()) return;
+  if (link_->owner_->awaits(id_)) return unaddressed_ ? end_soon() : void();
+  if (timer_ != 0) return;
   end_soon();
   link_->keep_last(link_->answered_, kMaxAnswered, number_);
 }
@@ -347,6 +347,8 @@ void HttpLink::Exchange::end_soon() {
       link_->loop_->schedule_at(link_->loop_->clock().now() + kEpilogue, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr || self->link_ == nullptr) return;
+        self->timer_ = 0;
+        if (self->is_paused_) return self->end_soon();
         const bool is_wanted = self->unaddressed_ && self->link_->owner_->awaits(self->id_);
         is_wanted ? self->fail(*self->unaddressed_) : self->end();
       });
@@ -376,7 +378,7 @@ void HttpLink::Exchange::stream_ended(Error why) {
   const TimePoint now = link_->loop_->clock().now();
   if (is_events_ && now - opened_at_ >= link_->options_.lasting) backoff_.reset();
   // For an answer behind an error that names no request, once.
-  const bool is_vain = is_get_ && unaddressed_;
+  const bool is_vain = unaddressed_ && std::exchange(is_last_resumption_, true);
   std::optional<Duration> wait = is_resumable && !is_vain ? backoff_.next() : std::nullopt;
   if (!wait) {
     if (unaddressed_) return fail(*unaddressed_);

@@ -128,6 +128,25 @@ TEST_F(HttpLinkTest, AStreamWithAnErrorThatNamesNoRequestIsResumedForTheAnswer) 
   EXPECT_THAT(said, ElementsAre("{}"));
 }
 
+TEST_F(HttpLinkTest, AStreamEndsAfterItsAnswerAlsoBehindAnErrorThatNamesNoRequest) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("", kUnaddressed) + event("", answer(2, "{}"))));
+  post.reply->flush();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("{}"));
+  bool has_gone = false;
+  post.reply->on_close([&] { has_gone = true; });
+  // What follows does not put that off.
+  EXPECT_TRUE(until([&] {
+    post.reply->write(std::string_view(event("", progress(7, 1))));
+    post.reply->flush();
+    return has_gone;
+  }));
+}
+
 TEST_F(HttpLinkTest, AnErrorThatNamesNoRequestIsTheAnswerIfNoneFollows) {
   open_legacy();
   enum class Then { stays_open, breaks_off, stays_open_again, ends_again, is_refused };

@@ -67,7 +67,8 @@ void ClientSession::to_new_session(const RequestId& id, bool is_current) {
   if (id.empty() && is_current) end_all_asked();
   if (number == 0) return;
   OpenRequest& request = *requests_.find(number);
-  if (request.was_held || is_handshake(request.method) || !request.options.renews_session) {
+  const bool may_renew = renews_ && request.options.renews_session;
+  if (request.was_held || is_handshake(request.method) || !may_renew) {
     return end(number, fail(kNotFound, "The server has forgotten the session again"));
   }
   end_round(number, request);

@@ -74,6 +74,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// ServerLink::pause(). The silence of a server that is not read counts for no timeout. Returns
   /// false for tasks and watches, which cannot be paused, and for what is over.
   bool pause(Number number, bool is_paused);
+  /// If the server forgets the session, no other is begun: its requests fail with kNotFound.
+  void renew_no_more() { renews_ = false; }
   /// Drops the request without an answer, and tells the server. Does nothing if it is answered.
   void cancel(Number number);
   Result<void> notify(std::string_view method, json::object params) override {
@@ -204,9 +206,10 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   bool has_no_session_ = false;  // it could not be replaced
   bool is_preparing_ = false;    // the new one, before anything is sent again
   std::uint64_t sessions_ = 0;   // that were begun in place of a forgotten one
-  std::vector<Number> held_;     // requests that wait for a new session
-  std::size_t paused_ = 0;       // requests that the link was told to pause
-  RequestId late_probe_;         // that was given up
+  bool renews_ = true;
+  std::vector<Number> held_;  // requests that wait for a new session
+  std::size_t paused_ = 0;    // requests that the link was told to pause
+  RequestId late_probe_;      // that was given up
   Number last_number_ = 0;
   Questions questions_;
   ServerRequests server_requests_;

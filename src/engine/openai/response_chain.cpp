@@ -15,14 +15,6 @@ std::vector<ChatMessage> conversation_of(const GenerationRequest& request) {
   return {{.role = "user", .content = request.prompt}};
 }
 
-/// Whether two texts of arguments are the same value.
-bool are_same_arguments(const std::string& one, const std::string& other) {
-  if (one == other) return true;
-  const Result<json::value> first = parse_json(one);
-  const Result<json::value> second = parse_json(other);
-  return first && second && *first == *second;
-}
-
 }  // namespace
 
 void ResponseChain::forget() {
@@ -68,7 +60,7 @@ bool ResponseChain::is_answer(const ChatMessage& message) const {
          std::ranges::equal(message.tool_calls, answer_.tool_calls,
                             [](const ChatToolCall& one, const ChatToolCall& other) {
                               return one.name == other.name &&
-                                     are_same_arguments(one.arguments, other.arguments);
+                                     is_same_json(one.arguments, other.arguments);
                             });
 }
 

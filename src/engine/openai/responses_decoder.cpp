@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/openai/model_error.hpp"
+#include "json/json.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -170,7 +171,8 @@ bool ResponsesDecoder::is_another(std::size_t call, bool is_done, const json::ob
   const std::string arguments = arguments_at(item);
   if (is_done) {
     return index && known.output_index && *index != *known.output_index &&
-           calls().is_settled(call) && !arguments.empty() && arguments != calls().arguments(call);
+           calls().is_settled(call) && !arguments.empty() &&
+           !is_same_json(arguments, calls().arguments(call));
   }
   if (calls().name(call).empty()) return false;
   const std::string_view call_id = text_at(item, "call_id");

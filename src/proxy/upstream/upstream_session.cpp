@@ -39,6 +39,7 @@ UpstreamSession::UpstreamSession(Executor& loop, std::shared_ptr<Upstream> upstr
 UpstreamSession::UpstreamSession(UpstreamListener& listener, const UpstreamSession& replaced)
     : UpstreamSession(*replaced.loop_, replaced.upstream_, replaced.client_, listener,
                       replaced.is_shared_) {
+  session_number_ = replaced.session_number_;
   payer_ = replaced.payer_;
   has_state_ = replaced.has_state_;
   was_left_out_ = true;
@@ -106,10 +107,11 @@ ClientSessionOptions UpstreamSession::session_options() {
     const auto self = weak.lock();
     if (self == nullptr || !self->is_current(number)) return;
     self->heard();
+    question.number = own_number(number, question.number);
     self->offer(std::move(question));
   };
-  options.on_withdrawn = [weak](std::uint64_t question) {
-    if (const auto self = weak.lock()) self->on_withdrawn(question);
+  options.on_withdrawn = [weak, number](std::uint64_t question) {
+    if (const auto self = weak.lock()) self->on_withdrawn(own_number(number, question));
   };
   options.on_notification = [weak, number](std::string_view method, const json::object& params) {
     const auto self = weak.lock();
@@ -241,7 +243,7 @@ void UpstreamSession::opened(const Result<void>& outcome) {
 void UpstreamSession::on_lost(const Error& why) {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();
-  upstream_->on_lost(why);
+  if (!is_retired_) upstream_->on_lost(why);
   is_probing_ = false;
   is_era_asked_ = false;
   waiting_.clear();
@@ -507,13 +509,13 @@ void UpstreamSession::on_silence() {
   const auto is_paused = [](const auto& each) { return each.second.is_paused; };
   if (std::ranges::any_of(requests_, is_paused)) heard();
   if (loop_->clock().now() < heard_ + upstream_->options().idle_timeout) return watch();
+  if (is_retired_) {
+    return on_lost({kLostConnection, "it was replaced, and the call is not answered", {}});
+  }
   if (std::exchange(is_probing_, true)) return;
   ask_for_life([this, asked = loop_->clock().now()](const Result<json::object>& answer) {
     is_probing_ = false;
     if (!answer && heard_ > asked) return watch();
-    if (!answer && is_retired_) {
-      return on_lost({kLostConnection, "it was replaced, and does not answer any more", {}});
-    }
     if (!answer && answer.error().code == kTimedOut) {
       return on_lost({kLostConnection, "it hangs: it answers neither a request nor a ping", {}});
     }

@@ -177,8 +177,13 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
     std::shared_ptr<void> memory;
   };
 
-  /// Numbers the sessions that were begun, so that nothing is heard of one that is over.
+  /// Numbers the sessions that were begun, also in those that this takes the place of. So nothing
+  /// is heard of one that is over, and the questions of all have numbers of their own.
   using SessionNumber = std::uint64_t;
+  static std::uint64_t own_number(SessionNumber session, std::uint64_t question) {
+    constexpr unsigned kBits = 40;  // of the questions of one session
+    return session << kBits | question;
+  }
   [[nodiscard]] bool is_current(SessionNumber number) const {
     return session_ != nullptr && number == session_number_;
   }

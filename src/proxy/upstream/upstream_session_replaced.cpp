@@ -98,6 +98,7 @@ void UpstreamSession::retire() {
   is_probing_ = false;
   check_.end();
   feed_.attach(nullptr);
+  if (session_ != nullptr) session_->renew_no_more();
   for (Waiting& each : std::exchange(waiting_, {})) offer(std::move(each.question));
   watch();
 }

@@ -8,9 +8,19 @@ import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { calling_model } from '../lib/calling_model.mjs';
 import { socket_path } from '../lib/lines.mjs';
 import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
-import { example, program, run_program, start_example, temporary_folder } from '../lib/server.mjs';
+import {
+  clean_environment,
+  example,
+  program,
+  run_program,
+  start_example,
+  start_server,
+  temporary_folder,
+  until,
+} from '../lib/server.mjs';
 
 const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
 
@@ -458,3 +468,42 @@ test('options that mean nothing together are refused', async () => {
     assert.match(stderr, /does not go with/);
   }
 });
+
+// What a process has used, in ticks.
+const cpu_time = ({ pid }) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+};
+
+// The program's reader does not read while the tool has written everything.
+for (const [kind, words] of [
+  ['stdio', () => ['--', program, 'serve', '--stdio', '--engine', 'synthetic']],
+  ['HTTP', async (t) => ['--server', (await start_server(t)).mcp_url]],
+]) {
+  test(`a slow reader of an agent loses nothing of a tool, over ${kind}`, async (t) => {
+    const kChunks = 60_000;
+    const model = await calling_model(t, ['stream_numbers', { count: kChunks, interval_ms: -1 }]);
+    const child = spawn(
+      program,
+      ['agent', '--json', '--yes', '--model', model.url, 'Count', ...(await words(t))],
+      { env: clean_environment(), stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    t.after(() => child.kill('SIGKILL'));
+    let used = [];
+    await until(() => {
+      used = [...used.slice(-9), cpu_time(child)];
+      return used.length === 10 && used.every((time) => time === used[0] && time > 0);
+    }, 'the agent waits for its reader');
+    let text = '';
+    child.stdout.setEncoding('utf8');
+    for await (const part of child.stdout) text += part;
+    const events = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    check_stream(events);
+    const deltas = of_type(events, 'sluice:tool.output.delta');
+    assert.ok(deltas.every(({ dropped }) => !dropped));
+    assert.equal(deltas.at(-1).last + 1 - deltas[0].first, kChunks);
+  });
+}
