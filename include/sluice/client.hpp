@@ -176,12 +176,14 @@ struct CallOptions {
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
   /// oldest are dropped; see CallEvent.
   std::size_t max_events = 10'000;
-  /// Instead, the server is not read while half as many wait; then no event is dropped. Over one
-  /// connection for all calls, such as stdio, all of them wait, and the server's questions too. Not
-  /// for tasks. The time does not count as silence.
+  /// The server is not read while half as many wait, but at most for kLongestHold, as servers part
+  /// with clients that do not read for longer. Over one connection for all calls, such as stdio,
+  /// all of them wait, and the server's questions too. Not for tasks. The time does not count as
+  /// silence.
   bool holds_up = false;
 
   static constexpr std::size_t kMaxEventBytes = std::size_t{64} << 20U;  // of memory
+  static constexpr std::chrono::seconds kLongestHold = std::chrono::seconds(15);
 };
 
 /// The result of a tool (CallToolResult).

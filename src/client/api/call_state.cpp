@@ -68,8 +68,8 @@ void ClientCall::State::add(const json::object& said, Said what, std::uint64_t m
 }
 
 void ClientCall::State::hold_up_or_not() {
-  if (!pause_) return;
   const std::lock_guard lock(mutex_);
+  if (!pause_) return;
   const bool is_held_up = !has_ended_ && events_.is_half_full();
   // With the mutex held, as the last word counts.
   if (std::exchange(is_held_up_, is_held_up) != is_held_up) pause_(is_held_up);
@@ -84,6 +84,7 @@ void ClientCall::State::end(Outcome outcome) {
   std::unique_lock lock(mutex_);
   if (std::exchange(has_ended_, true)) return;
   const auto give_up = std::exchange(give_up_, {});
+  const auto pause = std::exchange(pause_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});
   std::optional<Outcome> awaited;

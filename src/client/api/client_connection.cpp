@@ -234,8 +234,12 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     Ticket& operator=(const Ticket&) = delete;
     const std::shared_ptr<Core> core;
     const bool counts;
+    void pause(bool is_paused) const {
+      if (number != 0 && core->session != nullptr) core->session->pause(number, is_paused);
+    }
     ClientSession::Number number = 0;
     bool is_given_up = false;
+    std::uint64_t held_up = 0;  // how often
   };
   const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
@@ -259,9 +263,16 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     // In the order of what is said here, as the session may not be touched on the user's thread.
     state->hold_up([ticket](bool is_paused) {
       if (ticket->core->background->is_of_parent()) return;
-      ticket->core->background->loop().post([ticket, is_paused] {
-        ClientSession* const session = ticket->core->session.get();
-        if (ticket->number != 0 && session != nullptr) session->pause(ticket->number, is_paused);
+      EventLoop& of = ticket->core->background->loop();
+      of.post([ticket, is_paused, &of] {
+        ticket->pause(is_paused);
+        if (!is_paused) return;
+        // Servers part with clients that do not read for long.
+        of.schedule_at(of.clock().now() + CallOptions::kLongestHold,
+                       [weak = std::weak_ptr(ticket), times = ++ticket->held_up] {
+                         const auto held = weak.lock();
+                         if (held != nullptr && held->held_up == times) held->pause(false);
+                       });
       });
     });
   }

@@ -137,7 +137,10 @@ struct ProxyClient::Part final : UpstreamListener {
     old->retire();
     std::erase_if(retired, [](const auto& each) { return each.expired(); });
     retired.push_back(old);
-    for (const auto& [number, each] : std::map(asked)) each.question->withdraw();
+    for (const auto& [number, each] : std::exchange(asked, {})) {
+      each.question->withdraw();
+      (*each.answer)(fail(kInvalidRequest, "The client has another session by now"));
+    }
     client->want();
     // Clients that only wait for changes hear of them again.
     session->when_open([](const Result<void>&) {});

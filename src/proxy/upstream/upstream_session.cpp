@@ -43,6 +43,7 @@ UpstreamSession::UpstreamSession(UpstreamListener& listener, const UpstreamSessi
   payer_ = replaced.payer_;
   has_state_ = replaced.has_state_;
   was_left_out_ = true;
+  is_successor_ = true;
   if (const auto level = replaced.level()) set_level(*level);
 }
 
@@ -119,7 +120,7 @@ ClientSessionOptions UpstreamSession::session_options() {
   };
   options.on_renewed = [weak, number] {
     const auto self = weak.lock();
-    if (self == nullptr || !self->is_current(number)) return;
+    if (self == nullptr || !self->is_current(number) || self->is_retired_) return;
     log_warning("a server behind the proxy had forgotten its session; there is a new one",
                 {{"server", std::string_view(self->upstream_->options().label)}});
     self->check_.on_renewed();
@@ -214,6 +215,7 @@ void UpstreamSession::on_connected(const Result<ServerDescription>& server) {
   // Over a shared connection, what is said of one request may come during another.
   if (server_.revision->era == Era::legacy || session_->shares_connection()) has_state_ = true;
   heard();
+  if (std::exchange(is_successor_, false)) check_.want(waits_);
   has_asked_ = false;
   level_.begin_session(has_levels());
   feed_.attach(session_);
@@ -258,7 +260,9 @@ void UpstreamSession::on_lost(const Error& why) {
 }
 
 void UpstreamSession::want(bool lists, Uris uris, bool listens) {
-  check_.want(listens || !uris.empty());
+  waits_ = listens || !uris.empty();
+  // Somebody has heard of changes in the session before.
+  check_.want(waits_ || is_successor_);
   feed_.want(lists, std::move(uris));
   if (listens && !is_open()) when_open([](const Result<void>&) {});
 }

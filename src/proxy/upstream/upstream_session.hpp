@@ -271,6 +271,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   SessionNumber session_number_ = 0;        // of the last one
   std::shared_ptr<ClientSession> trial_;    // of a session of the other era; null: none
   bool is_retired_ = false;
+  bool is_successor_ = false;  // and was not open yet
+  bool waits_ = false;         // the client, for changes
   std::vector<Opened> opening_;
   ServerDescription server_;
   bool has_state_ = false;
