@@ -12,6 +12,7 @@
 
 namespace {
 
+using namespace sluice;
 using namespace sluice::rkllm;
 
 constexpr std::size_t kBytes = 4096;
