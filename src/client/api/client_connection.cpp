@@ -239,7 +239,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     }
     ClientSession::Number number = 0;
     bool is_given_up = false;
-    std::uint64_t held_up = 0;  // how often
+    std::uint64_t holds = 0;  // that were begun
   };
   const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
@@ -269,9 +269,9 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
         if (!is_paused) return;
         // Servers part with clients that do not read for long.
         of.schedule_at(of.clock().now() + CallOptions::kLongestHold,
-                       [weak = std::weak_ptr(ticket), times = ++ticket->held_up] {
+                       [weak = std::weak_ptr(ticket), hold = ++ticket->holds] {
                          const auto held = weak.lock();
-                         if (held != nullptr && held->held_up == times) held->pause(false);
+                         if (held != nullptr && held->holds == hold) held->pause(false);
                        });
       });
     });

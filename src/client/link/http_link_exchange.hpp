@@ -128,7 +128,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   std::string redirect_;              // where the server wants the request to go
   bool is_misdirected_ = false;       // the reply has the answer to another request
   std::optional<Error> unaddressed_;  // that a stream has brought
-  bool is_last_resumption_ = false;   // after it
+  bool is_last_resumption_ = false;   // for the answer that may follow it
   std::string challenge_;
   std::string session_;             // of the server that it belongs to; empty: none
   std::string last_event_;          // where the stream can be resumed

@@ -59,7 +59,11 @@ bool may_be_of_another(const ServerQuestion& question, std::string_view task = {
 
 ForwardedCall::ForwardedCall(std::shared_ptr<ProxyClient> client, std::size_t index,
                              std::string method, ParkedCalls& parked)
-    : client_(std::move(client)), index_(index), method_(std::move(method)), parked_(&parked) {}
+    : client_(std::move(client)),
+      index_(index),
+      session_(client_->shared_part(index)),
+      method_(std::move(method)),
+      parked_(&parked) {}
 
 ForwardedCall::~ForwardedCall() {
   detach();
@@ -83,7 +87,6 @@ void ForwardedCall::start(json::object params, const std::shared_ptr<PendingRequ
   client_session_ = session;
   has_session_ = session != nullptr;
   memory_ = call->take_memory();
-  session_ = client_->shared_part(index_);
   if (session_->is_open()) return begin(std::move(params));
   params_.emplace(std::move(params));
   session_->when_open(

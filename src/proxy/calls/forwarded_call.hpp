@@ -67,10 +67,7 @@ class ForwardedCall final : public UpstreamCall,
   };
   using Questions = std::map<std::uint64_t, Question>;
 
-  /// That in which the request was made, once it was.
-  [[nodiscard]] UpstreamSession& session() const {
-    return session_ != nullptr ? *session_ : client_->part(index_);
-  }
+  [[nodiscard]] UpstreamSession& session() const { return *session_; }
   [[nodiscard]] std::optional<LoggingLevel> wanted_level() const;
   void attach(const std::shared_ptr<PendingRequest>& call);
   void detach();
@@ -109,8 +106,8 @@ class ForwardedCall final : public UpstreamCall,
   void deliver(Result<json::object> answer);
 
   std::shared_ptr<ProxyClient> client_;
-  std::shared_ptr<UpstreamSession> session_;  // null: nothing was asked yet
   std::size_t index_;
+  std::shared_ptr<UpstreamSession> session_;  // of the client's, when the call began
   std::string method_;
   ParkedCalls* parked_;
   std::shared_ptr<PendingRequest> call_;  // null between rounds, and at the end

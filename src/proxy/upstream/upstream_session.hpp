@@ -67,8 +67,8 @@ class UpstreamListener {
   virtual void on_listening(const ChangeFeed::Unheard& missed) = 0;
   /// There is a new session with the server, which knows nothing of the one before.
   virtual void on_renewed() = 0;
-  /// Another server answers in place of this one, and understands nothing of the session: retire
-  /// it. Others are for requests that are made from now on.
+  /// Another server answers at this address, and understands nothing of the session. Retire it, and
+  /// make further requests in another.
   virtual void on_replaced() = 0;
 };
 
@@ -271,8 +271,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   SessionNumber session_number_ = 0;        // of the last one
   std::shared_ptr<ClientSession> trial_;    // of a session of the other era; null: none
   bool is_retired_ = false;
-  bool is_successor_ = false;  // and was not open yet
-  bool waits_ = false;         // the client, for changes
+  bool is_successor_ = false;  // it takes the place of another, and was not open yet
+  bool waits_ = false;         // its client waits for changes
   std::vector<Opened> opening_;
   ServerDescription server_;
   bool has_state_ = false;
