@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -218,26 +219,54 @@ pid_t spawn(const Image& image, int input, int output, int errors, Pipe& told) {
   return -failed;
 }
 
-/// Whether the environment that the process was started with has the mark.
-bool is_marked(const std::string& process, std::string_view mark) {
-  const Descriptor file(::open(("/proc/" + process + "/environ").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return false;
+std::string read_whole(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 4096> buffer{};
-  for (ssize_t got = 0; (got = ::read(file.get(), buffer.data(), buffer.size())) > 0;) {
+  for (ssize_t got = 0; file && (got = ::read(file.get(), buffer.data(), buffer.size())) > 0;) {
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+  return text;
+}
+
+bool has_mark(std::string_view environment, std::string_view mark) {
+  for (std::size_t at = environment.find(mark); at != std::string_view::npos;
+       at = environment.find(mark, at + 1)) {
     const std::size_t end = at + mark.size();
-    if ((at == 0 || text[at - 1] == '\0') && (end == text.size() || text[end] == '\0')) return true;
+    const bool is_whole = (at == 0 || environment[at - 1] == '\0') &&
+                          (end == environment.size() || environment[end] == '\0');
+    if (is_whole) return true;
   }
   return false;
 }
 
-/// Kills the processes that have the mark, and returns whether there were any. They are held by a
-/// descriptor while they are looked at, so that no other process that gets the same id is killed.
-bool kill_marked_once(std::string_view mark) {
-  bool is_any = false;
+/// What the environment that a process was started with says.
+enum class Marked : std::uint8_t {
+  No,
+  Yes,
+  NotYet,  // it is becoming another program, and has no environment until it is
+};
+
+/// @param process its folder in /proc.
+Marked look_for_mark(const std::string& process, std::string_view mark) {
+  // A process in the middle of exec has no arguments either, but it has a program. Threads of the
+  // kernel and processes that have ended have none. The exec may end between two of these looks,
+  // so only a process that is seen often is believed to have no environment.
+  for (int looks = 0; looks < 20; ++looks) {
+    const std::string environment = read_whole(process + "/environ");
+    if (!environment.empty()) return has_mark(environment, mark) ? Marked::Yes : Marked::No;
+    std::array<char, 1> program{};
+    if (::readlink((process + "/exe").c_str(), program.data(), program.size()) < 0) break;
+    if (read_whole(process + "/cmdline").empty()) return Marked::NotYet;
+  }
+  return Marked::No;
+}
+
+/// Kills the processes that have the mark. They are held by a descriptor while they are looked at,
+/// so that no other process that gets the same id is killed.
+/// @returns Yes if there were any, else NotYet if another look may find some.
+Marked kill_marked_once(std::string_view mark) {
+  Marked found = Marked::No;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
@@ -245,16 +274,31 @@ bool kill_marked_once(std::string_view mark) {
     const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), process);
     if (bad != std::errc() || end != name.data() + name.size() || process == ::getpid()) continue;
     const Descriptor held = open_pidfd(process);
-    if (!held || !is_marked(name, mark)) continue;
-    ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
-    is_any = true;
+    if (!held) continue;
+    const Marked marked = look_for_mark(entry.path(), mark);
+    if (marked == Marked::Yes) {
+      ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
+      found = Marked::Yes;
+    } else if (marked == Marked::NotYet && found == Marked::No) {
+      found = Marked::NotYet;
+    }
   }
-  return is_any;
+  return found;
 }
 
-/// Looks again as long as there are any, because they may have started others meanwhile.
+/// Looks again as long as there are any, because they may have started others meanwhile, and while
+/// some process is in the middle of exec, which takes microseconds unless its files are slow.
 void kill_marked(std::string_view mark) {
-  for (int rounds = 0; rounds < 10 && kill_marked_once(mark); ++rounds) {
+  int waits = 0;
+  for (int kills = 0; kills < 10 && waits < 100;) {
+    const Marked found = kill_marked_once(mark);
+    if (found == Marked::No) return;
+    if (found == Marked::Yes) {
+      ++kills;
+    } else {
+      ++waits;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 }
 

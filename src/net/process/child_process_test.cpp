@@ -77,7 +77,9 @@ class ChildProcessTest : public ::testing::Test {
     return state != 'Z' && state != 'X';
   }
   bool dies(pid_t process) {
-    return until([process] { return !is_alive(process); });
+    if (until([process] { return !is_alive(process); })) return true;
+    ::kill(process, SIGKILL);  // it would keep what reads our output waiting
+    return false;
   }
 
   std::optional<EventLoop> loop{std::in_place};
@@ -207,6 +209,21 @@ TEST_F(ChildProcessTest, WhatHasLeftItsGroupIsKilledToo) {
   write("end\n");
   ASSERT_TRUE(until([this] { return ended.has_value(); }));
   EXPECT_TRUE(dies(daemon));
+}
+
+TEST_F(ChildProcessTest, WhatIsInTheMiddleOfExecIsKilledToo) {
+  // A process that becomes another program again and again. It has no environment in between.
+  const std::string becomes_itself = R"(export SELF='exec sh -c "$SELF"'; eval "$SELF")";
+  for (int times = 0; times < 50; ++times) {
+    ended.reset();
+    ChildCommand command = script("setsid sh -c 'echo $$; eval \"$LOOP\"' & read -r line; exit 0");
+    command.environment = {{"LOOP", becomes_itself}};
+    start(command);
+    const pid_t daemon = id_line();
+    write("end\n");
+    ASSERT_TRUE(until([this] { return ended.has_value(); }));
+    ASSERT_TRUE(dies(daemon)) << "the " << times << "th";
+  }
 }
 
 TEST_F(ChildProcessTest, OtherChildrenLiveOn) {
