@@ -237,9 +237,19 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     void pause(bool is_paused) const {
       if (number != 0 && core->session != nullptr) core->session->pause(number, is_paused);
     }
+    /// What holds up the connection that the call has, alone or with others.
+    CallHolds& holds() {
+      const bool is_shared = core->session != nullptr && core->session->shares_connection();
+      std::shared_ptr<CallHolds>& kept = is_shared ? core->holds : own_holds;
+      if (kept == nullptr) {
+        // Servers part with clients that do not read for long.
+        kept = std::make_shared<CallHolds>(core->loop(), CallOptions::kLongestHold);
+      }
+      return *kept;
+    }
     ClientSession::Number number = 0;
     bool is_given_up = false;
-    std::uint64_t holds = 0;  // that were begun
+    std::shared_ptr<CallHolds> own_holds = {};
   };
   const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
@@ -263,16 +273,11 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     // In the order of what is said here, as the session may not be touched on the user's thread.
     state->hold_up([ticket](bool is_paused) {
       if (ticket->core->background->is_of_parent()) return;
-      EventLoop& of = ticket->core->background->loop();
-      of.post([ticket, is_paused, &of] {
-        ticket->pause(is_paused);
-        if (!is_paused) return;
-        // Servers part with clients that do not read for long.
-        of.schedule_at(of.clock().now() + CallOptions::kLongestHold,
-                       [weak = std::weak_ptr(ticket), hold = ++ticket->holds] {
-                         const auto held = weak.lock();
-                         if (held != nullptr && held->holds == hold) held->pause(false);
-                       });
+      ticket->core->background->loop().post([ticket, is_paused] {
+        if (!is_paused) return ticket->holds().release(ticket.get());
+        ticket->holds().hold(ticket.get(), [weak = std::weak_ptr(ticket)](bool is_held) {
+          if (const auto held = weak.lock()) held->pause(is_held);
+        });
       });
     });
   }

@@ -11,8 +11,9 @@
 #include <string_view>
 
 #include "client/api/background_loop.hpp"
-#include "client/api/call_state.hpp"
 #include "client/api/callback_thread.hpp"
+#include "client/api/calls/call_holds.hpp"
+#include "client/api/calls/call_state.hpp"
 #include "client/session/client_session.hpp"
 #include "core/log/log_limit.hpp"
 #include "core/unique_function.hpp"
@@ -72,8 +73,9 @@ class ClientConnection final {
     // Used on the loop alone:
     std::shared_ptr<ClientSession> session = {};  // null once it is closed
     std::map<std::uint64_t, Listener> listeners = {};
-    LogLimit dropped;   // notifications
-    LogLimit failures;  // of the user's functions
+    std::shared_ptr<CallHolds> holds = {};  // of calls that share the connection; made when needed
+    LogLimit dropped;                       // notifications
+    LogLimit failures;                      // of the user's functions
     std::atomic<std::size_t> under_way = 0;
   };
 

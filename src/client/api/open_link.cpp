@@ -39,7 +39,7 @@ bool is_field_name(std::string_view name) {
 }
 
 /// Whether the value cannot become another line of the head.
-bool is_field_value(std::string_view value) {
+bool is_one_line(std::string_view value) {
   return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
@@ -131,7 +131,7 @@ Result<HttpHeaderList> own_headers(const HttpHeaderList& given) {
   HttpHeaderList headers;
   for (const auto& [name, value] : given) {
     const std::string lower = to_lower(name);
-    if (!is_field_name(name) || is_framing(lower) || !is_field_value(value)) {
+    if (!is_field_name(name) || is_framing(lower) || !is_one_line(value)) {
       return fail(kBadRequest, "\"" + name + "\" is no header field that can be sent");
     }
     if (!is_written_by_links(lower)) headers.emplace_back(name, value);

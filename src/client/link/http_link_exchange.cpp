@@ -321,9 +321,11 @@ void HttpLink::Exchange::get() {
 
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
-  // A server that names its events at such length cannot be asked to go on from one.
-  has_long_event_id_ = event.last_event_id.size() > kMaxEventId;
-  last_event_ = has_long_event_id_ ? std::string_view() : event.last_event_id;
+  // A server that names its events so cannot be asked to go on from one.
+  const bool is_sendable =
+      event.last_event_id.size() <= kMaxEventId && is_field_value(event.last_event_id);
+  has_unsendable_event_id_ = !is_sendable;
+  last_event_ = is_sendable ? event.last_event_id : std::string_view();
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
   // The server goes on, so the answer may follow.
@@ -383,11 +385,10 @@ void HttpLink::Exchange::stream_ended(Error why) {
   if (!wait) {
     if (unaddressed_) return fail(*unaddressed_);
     if (is_over) why.message.append("; the session of the stream is over");
-    if (is_legacy_ && has_long_event_id_) {
+    if (is_legacy_ && has_unsendable_event_id_) {
       why.message.append(
-          "; it cannot be resumed, as this client sends no Last-Event-ID of more "
-          "than " +
-          std::to_string(kMaxEventId) + " bytes");
+          "; it cannot be resumed, as this client sends no Last-Event-ID of more than " +
+          std::to_string(kMaxEventId) + " bytes or with control characters");
     }
     return fail(why, &ServerLink::Owner::on_broken_off);
   }

@@ -130,9 +130,9 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   std::optional<Error> unaddressed_;  // that a stream has brought
   bool is_last_resumption_ = false;   // for the answer that may follow it
   std::string challenge_;
-  std::string session_;             // of the server that it belongs to; empty: none
-  std::string last_event_;          // where the stream can be resumed
-  bool has_long_event_id_ = false;  // longer than is sent back
+  std::string session_;     // of the server that it belongs to; empty: none
+  std::string last_event_;  // where the stream can be resumed
+  bool has_unsendable_event_id_ = false;
   Executor::TimerId timer_ = 0;
 };
 

@@ -186,6 +186,21 @@ TEST_F(HttpLinkTest, ALongIdOfAnEventIsNotSentBack) {
   EXPECT_EQ(next().last_event, "");
 }
 
+TEST_F(HttpLinkTest, AnIdThatNoHeaderFieldCanHaveIsNotSentBack) {
+  open_legacy(true);
+  standalone.reply->start(200, kEvents);
+  standalone.reply->write(std::string_view(event("a\x01z", progress(7, 1))));
+  standalone.reply->finish();
+  EXPECT_EQ(next().last_event, "") << "the stream of the session is opened again";
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(event("a\x01z", progress(2, 1))));
+  post.reply->finish();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("progress 1", HasSubstr("or with control characters")));
+}
+
 TEST_F(HttpLinkTest, TheRetryOfAStreamIsNoHurryForRefusals) {
   longest = 1h;
   open_legacy();

@@ -14,11 +14,6 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
-bool is_field_value(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7F'; });
-}
-
 bool is_target(std::string_view text) {
   return text.starts_with('/') &&
          std::none_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; });

@@ -34,6 +34,10 @@ constexpr std::string_view kMark = "SLUICE_CHILD_MARK=";
 constexpr int kToldWithin = 1000;
 /// How often the end of a child is looked for where the kernel cannot report it (before Linux 5.3).
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
+/// The first pause before what a child has left behind is looked for again; each is twice as long
+/// as the one before, up to the last.
+constexpr Duration kFirstRest = std::chrono::milliseconds(1);
+constexpr Duration kLastRest = std::chrono::seconds(1);
 
 std::unexpected<Error> refused(std::string what, int error) {
   return fail(500, std::move(what) + ": " + std::strerror(error));
@@ -247,16 +251,40 @@ enum class Marked : std::uint8_t {
   NotYet,  // it is becoming another program, and has no environment until it is
 };
 
+/// When a process was started, in ticks since the system was (proc(5)); 0: it is not there.
+std::uint64_t start_of(const std::string& process) {
+  constexpr int kStart = 20;  // fields from the one behind the name, which may contain anything
+  const std::string stat = read_whole(process + "/stat");
+  std::size_t at = stat.rfind(')');
+  for (int field = 0; field < kStart && at != std::string::npos; ++field) {
+    at = stat.find(' ', at + 1);
+  }
+  std::uint64_t start = 0;
+  if (at != std::string::npos) {
+    std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), start);
+  }
+  return start;
+}
+
+/// A child, as its descendants can be known by.
+struct Origin {
+  std::string mark;
+  std::uint64_t start;  // as start_of()
+};
+
 /// @param process its folder in /proc.
-Marked look_for_mark(const std::string& process, std::string_view mark) {
+Marked look_for_mark(const std::string& process, const Origin& origin) {
   // A process in the middle of exec has no arguments either, but it has a program. Threads of the
   // kernel and processes that have ended have none. The exec may end between two of these looks,
   // so only a process that is seen often is believed to have no environment.
   for (int looks = 0; looks < 20; ++looks) {
     const std::string environment = read_whole(process + "/environ");
-    if (!environment.empty()) return has_mark(environment, mark) ? Marked::Yes : Marked::No;
+    if (!environment.empty()) {
+      return has_mark(environment, origin.mark) ? Marked::Yes : Marked::No;
+    }
     std::array<char, 1> program{};
     if (::readlink((process + "/exe").c_str(), program.data(), program.size()) < 0) break;
+    if (start_of(process) < origin.start) break;
     if (read_whole(process + "/cmdline").empty()) return Marked::NotYet;
   }
   return Marked::No;
@@ -265,7 +293,7 @@ Marked look_for_mark(const std::string& process, std::string_view mark) {
 /// Kills the processes that have the mark. They are held by a descriptor while they are looked at,
 /// so that no other process that gets the same id is killed.
 /// @returns Yes if there were any, else NotYet if another look may find some.
-Marked kill_marked_once(std::string_view mark) {
+Marked kill_marked_once(const Origin& origin) {
   Marked found = Marked::No;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -275,7 +303,7 @@ Marked kill_marked_once(std::string_view mark) {
     if (bad != std::errc() || end != name.data() + name.size() || process == ::getpid()) continue;
     const Descriptor held = open_pidfd(process);
     if (!held) continue;
-    const Marked marked = look_for_mark(entry.path(), mark);
+    const Marked marked = look_for_mark(entry.path(), origin);
     if (marked == Marked::Yes) {
       ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
       found = Marked::Yes;
@@ -286,20 +314,14 @@ Marked kill_marked_once(std::string_view mark) {
   return found;
 }
 
-/// Looks again as long as there are any, because they may have started others meanwhile, and while
-/// some process is in the middle of exec, which takes microseconds unless its files are slow.
-void kill_marked(std::string_view mark) {
-  int waits = 0;
-  for (int kills = 0; kills < 10 && waits < 100;) {
-    const Marked found = kill_marked_once(mark);
-    if (found == Marked::No) return;
-    if (found == Marked::Yes) {
-      ++kills;
-    } else {
-      ++waits;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+/// Looks again as long as there are any, because they may have started others meanwhile. Returns
+/// whether a later look may find more, as some process is in the middle of exec.
+bool kill_marked(const Origin& origin) {
+  Marked found = Marked::Yes;
+  for (int rounds = 0; rounds < 10 && found == Marked::Yes; ++rounds) {
+    found = kill_marked_once(origin);
   }
+  return found == Marked::NotYet;
 }
 
 ExitStatus status_of(const siginfo_t& info) {
@@ -324,7 +346,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
       : loop_(&loop),
         pid_(process),
         descriptor_(open_pidfd(process)),
-        mark_(std::move(mark)),
+        origin_{.mark = std::move(mark), .start = start_of("/proc/" + std::to_string(process))},
         deadlines_(deadlines) {}
   ~Running() override {
     ignore();
@@ -386,7 +408,17 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
     // If there is an end to reap: before its id is free for another process.
     kill_group_and_reap();
     ignore();
+    kill_rest(kFirstRest);
     tell();
+  }
+  /// Kills what the child has left behind, and looks again after a pause as long as some process is
+  /// in the middle of exec. That takes microseconds, unless its files are slow.
+  void kill_rest(Duration pause) {
+    if (!kill_marked(origin_) || pause > kLastRest) return;
+    looking_ = loop_->schedule_at(loop_->clock().now() + pause, [self = shared_from_this(), pause] {
+      self->looking_ = 0;
+      self->kill_rest(2 * pause);
+    });
   }
   void tell() {
     if (const auto task = std::exchange(task_, {})) task(*status_);
@@ -403,7 +435,6 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
     ::kill(-pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    kill_marked(mark_);
   }
   /// Ends it without the loop. SIGKILL takes effect at once, unless the process is in the kernel.
   void kill_all() {
@@ -413,7 +444,9 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
       if (reaped == pid_ || (reaped < 0 && errno != EINTR)) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    kill_marked(mark_);
+    for (int looks = 0; looks < 20 && kill_marked(origin_); ++looks) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   void ignore() {
     if (std::exchange(is_watched_, false)) loop_->unwatch(descriptor_.get(), *this);
@@ -424,7 +457,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   EventLoop* loop_;
   const pid_t pid_;
   Descriptor descriptor_;  // of the process; none before Linux 5.3
-  const std::string mark_;
+  const Origin origin_;
   ChildDeadlines deadlines_;
   std::function<void(ExitStatus)> task_;
   Executor::TimerId timer_ = 0;

@@ -175,14 +175,6 @@ std::string lines_for_page(const HttpRequest& request) {
          "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
 }
 
-/// RFC 9110, section 5.5.
-bool is_field_value(std::string_view value) {
-  static constexpr char kDelete = 0x7f;
-  return std::ranges::all_of(value, [](char c) {
-    return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != kDelete);
-  });
-}
-
 /// Whether the server writes the field itself. A second one would contradict it.
 bool is_own_field(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kOwn = {"Access-Control-Allow-Origin",

@@ -1,4 +1,4 @@
-#include "client/api/call_state.hpp"
+#include "client/api/calls/call_state.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -84,6 +84,7 @@ void ClientCall::State::end(Outcome outcome) {
   std::unique_lock lock(mutex_);
   if (std::exchange(has_ended_, true)) return;
   const auto give_up = std::exchange(give_up_, {});
+  if (is_held_up_ && pause_) pause_(false);
   const auto pause = std::exchange(pause_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});

@@ -1,4 +1,4 @@
-#include "client/api/event_queue.hpp"
+#include "client/api/calls/event_queue.hpp"
 
 #include <cstdint>
 #include <iterator>

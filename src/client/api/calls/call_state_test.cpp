@@ -1,4 +1,4 @@
-#include "client/api/call_state.hpp"
+#include "client/api/calls/call_state.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "client/api/event_queue.hpp"
+#include "client/api/calls/event_queue.hpp"
 #include "json/json.hpp"
 #include "sluice/detail/client_call.hpp"
 

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "core/clock.hpp"
+#include "core/executor.hpp"
+
+namespace sluice::detail {
+
+/// The calls that hold up a connection, as nobody takes their events. However many they are, it is
+/// held up for `longest` at most; then none of them holds it up until somebody has taken events.
+/// Belongs to its loop.
+class CallHolds : public std::enable_shared_from_this<CallHolds> {
+ public:
+  using Pause = std::function<void(bool is_paused)>;
+
+  CallHolds(Executor& loop, Duration longest) : loop_(&loop), longest_(longest) {}
+  ~CallHolds() { stop_timer(); }
+  CallHolds(const CallHolds&) = delete;
+  CallHolds& operator=(const CallHolds&) = delete;
+
+  /// `call` is paused, and `pause` is kept until it is no longer.
+  void hold(const void* call, Pause pause) {
+    if (is_spent_) return;
+    pause(true);
+    held_.insert_or_assign(call, std::move(pause));
+    if (timer_ != 0) return;
+    timer_ = loop_->schedule_at(loop_->clock().now() + longest_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->let_all_go();
+    });
+  }
+  /// The events of `call` have been taken, or it is over.
+  void release(const void* call) {
+    is_spent_ = false;
+    const auto found = held_.find(call);
+    if (found == held_.end()) return;
+    found->second(false);
+    held_.erase(found);
+    if (held_.empty()) stop_timer();
+  }
+
+ private:
+  void let_all_go() {
+    timer_ = 0;
+    is_spent_ = true;
+    for (const auto& [call, pause] : std::exchange(held_, {})) pause(false);
+  }
+  void stop_timer() {
+    if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+  }
+
+  Executor* loop_;
+  const Duration longest_;
+  std::map<const void*, Pause> held_;
+  Executor::TimerId timer_ = 0;
+  bool is_spent_ = false;
+};
+
+}  // namespace sluice::detail
