@@ -41,6 +41,7 @@ struct GenerationRequest {
   std::string json_schema;        // JSON text of a schema that the answer must satisfy, or empty
   std::string grammar;            // GBNF, or empty; must be empty if json_schema is set
   std::string tools;              // JSON array of tool definitions, or empty
+  bool is_raw = false;            // the prompt is used unchanged whatever template the model has
   bool stream_calls = false;      // also deliver calls as they come: Delta::Kind::tool_call_part
   int priority = 0;               // among requests of one principal; higher is admitted earlier
   std::string principal;          // who asks; principals are served in turn

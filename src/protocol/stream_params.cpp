@@ -61,6 +61,11 @@ Result<RunStart> decode_run_start(const json::object& params) {
   return start;
 }
 
+bool wants_stream(const json::object& params, bool usually) {
+  const json::value* const stream = find_parameter(params, "stream");
+  return stream == nullptr ? usually : stream->is_bool() && stream->get_bool();
+}
+
 Result<RunPoll> decode_run_poll(const json::object& params) {
   RunPoll poll;
   Result<std::string> id = decode_stream_id(params);

@@ -37,6 +37,8 @@ struct RunPoll {
 /// Whether a `run` reads a stream, which is so if it has a `stream_id`.
 bool is_poll(const json::object& params);
 Result<RunStart> decode_run_start(const json::object& params);
+/// Whether a `run` that starts a generation asks for a stream. `usually`: if it does not say.
+bool wants_stream(const json::object& params, bool usually);
 Result<RunPoll> decode_run_poll(const json::object& params);
 
 /// Decodes `stream_id`, which is 16 characters of [a-z0-9]. Any other string is accepted too, as

@@ -178,7 +178,7 @@ void Served::offer_the_rest() {
   server_.skill(
       "acme/refunds",
       {{"SKILL.md", "---\nname: refunds\ndescription: Refunds orders\n---\n# Refunds\n"}});
-  const auto run = [](const json::object& /*params*/,
+  const auto run = [](const json::object& /*params*/, const MethodCaller& /*caller*/,
                       const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
     stream->append(ChunkKind::text, "one ");
     stream->append(ChunkKind::text, "two");

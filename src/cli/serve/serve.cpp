@@ -21,7 +21,7 @@
 #include "core/log/log.hpp"
 #include "core/text/secrets.hpp"
 #include "core/version.hpp"
-#include "engine/engine_methods.hpp"
+#include "engine/methods/engine_methods.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "server/dispatch/request_log.hpp"
 #include "server/host/server_host.hpp"

@@ -14,6 +14,7 @@
 
 #include "core/crypto/sealer.hpp"
 #include "core/error.hpp"
+#include "core/executor.hpp"
 #include "json/json.hpp"
 #include "protocol/syntax/uri_template.hpp"
 #include "server/catalog/skills.hpp"
@@ -28,7 +29,9 @@
 namespace sluice {
 
 class Forwarder;
+class MemoryShare;
 class PendingRequest;
+class SessionStorage;
 class WorkerPool;
 
 /// Describes a tool, a resource or a prompt, in addition to its name (2026-07-28, Tools, Resources
@@ -160,11 +163,18 @@ struct Prompt {
   Metadata metadata = {};
 };
 
+/// Who calls a method that is not one of MCP's. Valid during the call of a handler.
+struct MethodCaller {
+  const Principal& principal;
+  /// Returns what is kept for its connection or its session; null if it has neither.
+  std::function<std::shared_ptr<SessionStorage>()> storage;
+};
+
 /// A stream method such as `run`. Its handler gets the parameters, which it must not copy whole
 /// because they may be long, and makes chunks in `stream` from then on. It ignores those that
 /// concern delivery, such as `window`. It is called on the stream's loop.
 struct StreamMethod {
-  using Handler = std::function<Result<void>(const json::object& params,
+  using Handler = std::function<Result<void>(const json::object& params, const MethodCaller& caller,
                                              const std::shared_ptr<ChunkStream>& stream)>;
   /// Returns JSON members that describe the progress of the stream's producer, for the reply to
   /// is_running. They may be empty.
@@ -173,6 +183,22 @@ struct StreamMethod {
   std::string name;
   Handler handler;
   Status status = {};
+  bool streams = false;  // whether a request without `stream` asks for a stream
+};
+
+/// A method that neither MCP nor the streams have. It is answered wherever stream methods are, with
+/// or without `initialize`. Its handler is called on the loop of the request, on several loops at
+/// the same time, and must not block.
+struct Function {
+  struct Call {
+    const json::object& params;
+    const MethodCaller& caller;
+    std::shared_ptr<MemoryShare> memory;  // the caller's; never null
+    Executor& home;                       // the loop that the answer is given on
+  };
+  /// Takes the JSON text of an object that is not empty, or an error. To be called once, on `home`.
+  using Then = std::move_only_function<void(Result<std::string> result)>;
+  using Handler = std::function<void(const Call& call, Then then)>;
 };
 
 /// What a server offers. Immutable while it is being served: a change makes a new definition
@@ -183,6 +209,7 @@ struct ServerDefinition {
   std::string instructions = {};
   std::vector<Tool> tools = {};
   std::vector<StreamMethod> stream_methods = {};
+  std::map<std::string, Function::Handler, std::less<>> functions = {};  // by their names
   std::vector<Resource> resources = {};
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};

@@ -180,7 +180,7 @@ class ServerBench {
          })});
     definition.stream_methods.push_back(
         {.name = "run",
-         .handler = [this](const json::object& params,
+         .handler = [this](const json::object& params, const MethodCaller& /*caller*/,
                            const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
            if (params.contains("refuse")) return fail(-32602, "refused");
            run_params.push_back(to_json(params));

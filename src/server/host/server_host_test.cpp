@@ -35,7 +35,7 @@ class ServerHostTest : public ::testing::Test {
     definition.metrics = [] { return std::string("of_the_engine 7\n"); };
     definition.stream_methods.push_back(
         {.name = "run",
-         .handler = [this](const json::object&,
+         .handler = [this](const json::object&, const MethodCaller&,
                            const std::shared_ptr<ChunkStream>& made) -> Result<void> {
            if (is_first.exchange(false)) {
              started.set_value(made.get());

@@ -36,12 +36,14 @@ TEST_F(RunTest, DoesNotCopyItsParameters) {
   const json::object params = {{"prompt", "p"}, {"stream", true}};
   bool is_same = false;
   bench.definition.stream_methods.at(0).handler =
-      [&](const json::object& given, const std::shared_ptr<ChunkStream>&) -> Result<void> {
+      [&](const json::object& given, const MethodCaller&,
+          const std::shared_ptr<ChunkStream>&) -> Result<void> {
     is_same = &given == &params;
     return {};
   };
-  EXPECT_TRUE(
-      bench.services[0]->start(bench.definition.stream_methods.at(0), params, "alice", {}, true));
+  const Principal alice{.id = "alice"};
+  EXPECT_TRUE(bench.services[0]->start(bench.definition.stream_methods.at(0), params,
+                                       {.principal = alice, .storage = {}}, {}, true));
   EXPECT_TRUE(is_same);
 }
 
@@ -67,7 +69,7 @@ TEST_F(RunTest, AnswersAWholeText) {
 
 TEST_F(RunTest, AWholeTextMayBeginWhileItIsStarted) {
   bench.definition.stream_methods.at(0).handler =
-      [this](const json::object& /*params*/,
+      [this](const json::object& /*params*/, const MethodCaller& /*caller*/,
              const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
     bench.runs.push_back(stream);
     stream->append(ChunkKind::text, "a");

@@ -7,6 +7,7 @@
 #include "core/sharing/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/sessions/session.hpp"
 #include "server/streams/collected_run.hpp"
 #include "server/streams/remote_subscription.hpp"
 #include "server/streams/stream_polls.hpp"
@@ -49,11 +50,56 @@ std::move_only_function<void(Result<std::string>)> respond_through(
   };
 }
 
+/// Who sends a message. A session that it does not have is not missed here.
+MethodCaller caller_of(Caller& caller) {
+  return {.principal = caller.principal(),
+          .storage = [&caller]() -> std::shared_ptr<SessionStorage> {
+            if (std::shared_ptr<SessionStorage> storage = caller.storage()) return storage;
+            const Result<std::shared_ptr<Session>> session = caller.session();
+            if (!session || *session == nullptr) return nullptr;
+            return {*session, &(*session)->storage()};
+          }};
+}
+
+/// The name of a method of streams, without the prefixes of RKLLM's C interface.
+std::string_view plain_name(std::string_view method) {
+  for (const std::string_view prefix : {"rkllm_", "rkllm."}) {
+    if (!method.starts_with(prefix)) continue;
+    const std::string_view rest = method.substr(prefix.size());
+    if (rest == "abort" || rest == "is_running") return rest;
+  }
+  return method;
+}
+
 std::string status_result(std::string_view stream_id, std::string_view status) {
   std::string out = R"({"stream_id":")";
   append_json_escaped(out, stream_id);
   out.append(R"(","status":")").append(status).append("\"}");
   return out;
+}
+
+/// Whether abort or is_running is about all runs of the caller: it names none, and nobody else has
+/// the caller's principal.
+bool is_about_all(const Message& message, Caller& caller) {
+  return message.kind == MessageKind::request && !is_poll(*message.params) &&
+         caller.principal().isolated;
+}
+
+std::vector<std::shared_ptr<ChunkStream>> running_of(
+    const std::vector<std::shared_ptr<ChunkStream>>& streams) {
+  std::vector<std::shared_ptr<ChunkStream>> out;
+  for (const auto& each : streams) {
+    if (!each->ended() && !each->is_private()) out.push_back(each);
+  }
+  return out;
+}
+
+/// The result of abort and is_running about all runs. `status`: if there are any.
+std::string count_result(std::string_view status, const std::vector<std::string>& counts) {
+  std::size_t sum = 0;
+  for (const std::string& each : counts) sum += std::stoul(each);
+  return R"({"status":")" + std::string(sum == 0 ? "idle" : status) + R"(","streams":)" +
+         std::to_string(sum) + "}";
 }
 
 void append_summary(std::string& out, const ChunkStream& stream) {
@@ -119,9 +165,11 @@ bool is_over_at(const ChunkStream& stream, Seq from) {
   return stream.ended() && from >= stream.next();
 }
 
-/// A list of streams that is being made. Every loop adds its own streams. The last one posts the
-/// whole list to the caller's loop.
+/// Something about all streams of a caller. Every loop adds the part of its own streams. The last
+/// one posts the parts to the caller's loop, where they become the result.
 struct StreamService::Gathering {
+  PartOf part;
+  WholeOf whole;
   std::vector<std::string> parts;
   std::atomic<std::size_t> missing;
   std::move_only_function<void(Result<std::string>)> respond;
@@ -132,24 +180,25 @@ StreamService::StreamService(const ServerDefinition& definition, std::vector<Str
     : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
 
 bool StreamService::serves(std::string_view method) const {
-  if (!definition_->has_streams) return false;
-  return definition_->find_stream_method(method) != nullptr || method == "abort" ||
-         method == "cancel" || method == "is_running" || method == "streams" || method == "ack" ||
-         method == "subscribe" || method == "unsubscribe";
+  if (!definition_->has_streams || method.contains('/')) return false;
+  return definition_->find_stream_method(method) != nullptr ||
+         definition_->functions.contains(method) || plain_name(method) == "abort" ||
+         method == "cancel" || plain_name(method) == "is_running" || method == "streams" ||
+         method == "ack" || method == "subscribe" || method == "unsubscribe";
 }
 
 Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& method,
                                                           const json::object& params,
-                                                          const std::string& principal,
+                                                          const MethodCaller& caller,
                                                           const RunStart& options,
                                                           bool expects_poller) {
   if (draining_) return std::unexpected(shutting_down());
-  Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
+  Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = caller.principal.id,
                                                                  .method = method.name.c_str(),
                                                                  .priority = options.priority,
                                                                  .expects_poller = expects_poller});
   if (!stream) return stream;
-  if (Result<void> started = method.handler(params, *stream); !started) {
+  if (Result<void> started = method.handler(params, caller, *stream); !started) {
     streams().discard(**stream);
     return std::unexpected(std::move(started.error()));
   }
@@ -164,10 +213,15 @@ bool StreamService::handle(const Message& message, Caller& caller, std::string& 
     return is_poll(*request.params) ? poll(request, caller, out)
                                     : run_whole(request, *method, caller, out);
   }
-  if (request.method == "abort" || request.method == "cancel") return abort(request, caller, out);
-  if (request.method == "is_running") return is_running(request, caller, out);
+  const std::string_view plain = plain_name(request.method);
+  if (plain == "abort" || plain == "cancel") return abort(request, caller, out);
+  if (plain == "is_running") return is_running(request, caller, out);
   if (request.method == "ack") return acknowledge(request, caller, out);
   if (request.method == "streams") return list(request, caller, out);
+  const auto function = definition_->functions.find(request.method);
+  if (function != definition_->functions.end()) {
+    return call(request, function->second, caller, out);
+  }
   append_error(out, request.id,
                {kInvalidRequest, "Invalid Request: " + std::string(request.method) +
                                      " works on a WebSocket; over HTTP read /streams/{stream_id}"});
@@ -177,7 +231,7 @@ bool StreamService::handle(const Message& message, Caller& caller, std::string& 
 void StreamService::notify(const Message& message, Caller& caller) {
   if (message.params == nullptr) return;
   std::string unheard;
-  if (message.method == "abort" || message.method == "cancel") {
+  if (plain_name(message.method) == "abort" || message.method == "cancel") {
     abort(message, caller, unheard);
   } else if (message.method == "ack") {
     acknowledge(message, caller, unheard);
@@ -243,13 +297,14 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, options.error());
     return true;
   }
+  const bool streams_it = wants_stream(*message.params, method.streams);
   Result<std::shared_ptr<ChunkStream>> stream =
-      start(method, *message.params, caller.principal().id, *options, options->stream);
+      start(method, *message.params, caller_of(caller), *options, streams_it);
   if (!stream) {
     append_error(out, message.id, stream.error());
     return true;
   }
-  if (options->stream) {
+  if (streams_it) {
     append_stream_result(out, message.id, result_form(message), started_result(**stream));
     return true;
   }
@@ -299,6 +354,16 @@ bool StreamService::on_stream(const Message& message, Caller& caller, std::strin
 }
 
 bool StreamService::abort(const Message& message, Caller& caller, std::string& out) {
+  if (is_about_all(message, caller)) {
+    return gather(
+        message, caller, out,
+        [](const StreamList& streams) {
+          const StreamList running = running_of(streams);
+          for (const auto& each : running) each->cancel();
+          return std::to_string(running.size());
+        },
+        [](const std::vector<std::string>& parts) { return count_result("aborted", parts); });
+  }
   const Result<std::string> id = decode_stream_id(*message.params);
   if (!id) {
     append_error(out, message.id, id.error());
@@ -316,6 +381,12 @@ bool StreamService::abort(const Message& message, Caller& caller, std::string& o
 }
 
 bool StreamService::is_running(const Message& message, Caller& caller, std::string& out) {
+  if (is_about_all(message, caller)) {
+    return gather(
+        message, caller, out,
+        [](const StreamList& streams) { return std::to_string(running_of(streams).size()); },
+        [](const std::vector<std::string>& parts) { return count_result("running", parts); });
+  }
   const Result<std::string> id = decode_stream_id(*message.params);
   if (!id) {
     append_error(out, message.id, id.error());
@@ -369,47 +440,75 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
     append_stream_result(out, message.id, result_form(message), R"({"streams":[]})");
     return true;
   }
+  return gather(
+      message, caller, out,
+      [](const StreamList& streams) {
+        std::string part;
+        for (const auto& stream : streams) {
+          if (!part.empty()) part.push_back(',');
+          append_summary(part, *stream);
+        }
+        return part;
+      },
+      [](const std::vector<std::string>& parts) {
+        std::string result = R"({"streams":[)";
+        for (const std::string& each : parts) {
+          if (each.empty()) continue;
+          if (result.back() != '[') result.push_back(',');
+          result.append(each);
+        }
+        return result.append("]}");
+      });
+}
+
+bool StreamService::gather(const Message& message, Caller& caller, std::string& out, PartOf part,
+                           WholeOf whole) {
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) {
     append_error(out, message.id, channel.error());
     return true;
   }
   const auto gathering = std::make_shared<Gathering>();
+  gathering->part = part;
+  gathering->whole = whole;
   gathering->parts.resize(shards_.size());
   gathering->missing = shards_.size();
   gathering->respond = respond_through(*channel, message);
   (*channel)->when_writable(
       [this, gathering, client = client_of(caller.principal().id),
-       principal = caller.principal().id] { list_all(gathering, client, principal); });
+       principal = caller.principal().id] { gather_all(gathering, client, principal); });
   return false;
 }
 
-void StreamService::list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
-                             const std::string& principal) {
+bool StreamService::call(const Message& message, const Function::Handler& function, Caller& caller,
+                         std::string& out) {
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  function({.params = *message.params,
+            .caller = caller_of(caller),
+            .memory = streams().memory_of(caller.principal().id),
+            .home = executor()},
+           respond_through(*channel, message));
+  return false;
+}
+
+void StreamService::gather_all(const std::shared_ptr<Gathering>& gathering,
+                               const std::string& client, const std::string& principal) {
   Executor* const here = &executor();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     StreamManager* const manager = shards_[i].streams;
-    auto list_here = [gathering, manager, i, here, principal] {
+    auto gather_here = [gathering, manager, i, here, principal] {
       std::string& part = gathering->parts[i];
-      for (const auto& stream : manager->streams_of(principal, kMaxListed)) {
-        if (!part.empty()) part.push_back(',');
-        append_summary(part, *stream);
-      }
+      part = gathering->part(manager->streams_of(principal, kMaxListed));
       manager->work().worked(part.size());
       if (gathering->missing.fetch_sub(1) != 1) return;
-      here->post([gathering] {
-        std::string result = R"({"streams":[)";
-        for (const std::string& each : gathering->parts) {
-          if (each.empty()) continue;
-          if (result.back() != '[') result.push_back(',');
-          result.append(each);
-        }
-        result.append("]}");
-        gathering->respond(std::move(result));
-      });
+      here->post([gathering] { gathering->respond(gathering->whole(gathering->parts)); });
     };
-    shards_[i].executor->post([manager, client, list_here = std::move(list_here)]() mutable {
-      manager->work().run(client, std::move(list_here));
+    shards_[i].executor->post([manager, client, gather_here = std::move(gather_here)]() mutable {
+      manager->work().run(client, std::move(gather_here));
     });
   }
 }

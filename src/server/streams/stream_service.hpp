@@ -69,15 +69,16 @@ class StreamService {
   StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
                 std::size_t loop);
 
-  /// Whether `method` is one of a stream's methods: `run` and its relatives.
+  /// Whether `method` is one of a stream's methods, `run` and its relatives, or a function.
   [[nodiscard]] bool serves(std::string_view method) const;
 
   /// Starts a stream for `method`. Errors as StreamManager::start and the method's handler.
   Result<std::shared_ptr<ChunkStream>> start(const StreamMethod& method, const json::object& params,
-                                             const std::string& principal, const RunStart& options,
+                                             const MethodCaller& caller, const RunStart& options,
                                              bool expects_poller);
 
-  /// Answers a request that does not push: a poll, a whole `run`, abort, is_running, streams, ack.
+  /// Answers a request that does not push: a poll, a whole `run`, abort, is_running, streams, ack,
+  /// or a function.
   /// Appends the response to `out` and returns true, or answers later through a channel of
   /// `caller` and returns false.
   bool handle(const Message& message, Caller& caller, std::string& out);
@@ -128,9 +129,17 @@ class StreamService {
   bool is_running(const Message& message, Caller& caller, std::string& out);
   bool acknowledge(const Message& message, Caller& caller, std::string& out);
   bool list(const Message& message, Caller& caller, std::string& out);
+  bool call(const Message& message, const Function::Handler& function, Caller& caller,
+            std::string& out);
+  using StreamList = std::vector<std::shared_ptr<ChunkStream>>;
+  using PartOf = std::string (*)(const StreamList& streams);
+  using WholeOf = std::string (*)(const std::vector<std::string>& parts);
   struct Gathering;
-  void list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
-                const std::string& principal);
+  /// Answers with what `whole` makes of the parts that `part` makes of the caller's streams on each
+  /// loop.
+  bool gather(const Message& message, Caller& caller, std::string& out, PartOf part, WholeOf whole);
+  void gather_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
+                  const std::string& principal);
   /// Answers with what `work` returns for the stream's manager, on this loop or another. A
   /// notification is not answered.
   template <class Work>

@@ -326,6 +326,24 @@ TEST_P(StreamServiceTest, ListsNothingForWhoeverSharesItsName) {
   EXPECT_EQ(error_code(bench.request("is_running", with_id(*stream), alice)), 0);
 }
 
+TEST_P(StreamServiceTest, WithoutAnIdAllRunsOfTheCallerAreMeant) {
+  CountingStreamProducer producer;
+  stream->set_producer(&producer);
+  const std::shared_ptr<ChunkStream> other = bench.start(1 - GetParam());
+  other->finish();
+  RecordingCaller bob("bob");
+  bench.request("abort", "", bob);
+  bench.run_all();
+  EXPECT_EQ(bob.channel().replies.at(0), result_text(R"({"status":"idle","streams":0})"));
+  EXPECT_EQ(ask("is_running", ""), result_text(R"({"status":"running","streams":1})"));
+  EXPECT_EQ(ask("rkllm.abort", ""), result_text(R"({"status":"aborted","streams":1})"));
+  EXPECT_EQ(producer.cancels, 1);
+  stream->set_producer(nullptr);
+  RecordingCaller alice("alice", false);
+  EXPECT_EQ(error_code(bench.request("abort", "", alice)), -32602)
+      << "others may have that principal";
+}
+
 TEST_P(StreamServiceTest, AListIsAWholeResultWhereItsRevisionSaysSo) {
   const std::string_view modern =
       R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"

@@ -36,7 +36,7 @@ class EndpointTest : public ServerTest {
              })});
     definition.stream_methods.push_back(
         {.name = "run",
-         .handler = [this](const json::object&,
+         .handler = [this](const json::object&, const MethodCaller&,
                            const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
            runs.push_back(stream);
            return {};

@@ -101,10 +101,11 @@ void MessageConnection::unsubscribe_later(const StreamId& stream_id, std::uint64
 /// Whether the request asks for a stream to be pushed here.
 bool MessageConnection::pushes(const Message& message) const {
   if (message.method == "subscribe") return true;
-  if (service_->streams.definition().find_stream_method(message.method) == nullptr) return false;
+  const StreamMethod* const method =
+      service_->streams.definition().find_stream_method(message.method);
+  if (method == nullptr) return false;
   const json::object& params = params_of(message);
-  const json::value* const stream = params.if_contains("stream");
-  return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
+  return !is_poll(params) && wants_stream(params, method->streams);
 }
 
 /// Handles a notification about a stream that is pushed here. Returns false if it is not one.
@@ -158,8 +159,9 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   if (!options) return append_error(out, message.id, options.error());
   Result<MemoryHold> memory = memory_for_subscription(1);
   if (!memory) return append_error(out, message.id, memory.error());
-  Result<std::shared_ptr<ChunkStream>> stream =
-      service_->streams.start(method, params_of(message), principal_.id, *options, false);
+  Result<std::shared_ptr<ChunkStream>> stream = service_->streams.start(
+      method, params_of(message),
+      {.principal = principal_, .storage = [this] { return storage(); }}, *options, false);
   if (!stream) return append_error(out, message.id, stream.error());
   append_stream_result(out, message.id, result_form(message), started_result(**stream));
   const StreamId id = (*stream)->id();

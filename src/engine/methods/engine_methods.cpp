@@ -1,13 +1,16 @@
-#include "engine/engine_methods.hpp"
+#include "engine/methods/engine_methods.hpp"
 
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "core/clock.hpp"
 #include "core/log/over_limit.hpp"
 #include "core/sharing/client_memory.hpp"
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
+#include "engine/methods/model_session.hpp"
+#include "engine/methods/run_call.hpp"
 #include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
@@ -61,11 +64,14 @@ Result<std::unique_ptr<MemoryHold>> hold_while_waiting(const std::shared_ptr<Mem
 /// Delivers a generation as the chunks of a stream.
 class StreamGeneration final : public GenerationProducer {
  public:
-  /// `waiting` is what the request holds until the answer begins; null: nothing.
-  StreamGeneration(std::shared_ptr<ChunkStream> stream, std::unique_ptr<MemoryHold> waiting)
+  /// `waiting` is what the request holds until the answer begins; null: nothing. `turn` is kept in
+  /// a session; null: it is not.
+  StreamGeneration(std::shared_ptr<ChunkStream> stream, std::unique_ptr<MemoryHold> waiting,
+                   std::unique_ptr<ModelSession::Turn> turn)
       : GenerationProducer(stream->executor()),
         stream_(std::move(stream)),
-        waiting_(std::move(waiting)) {}
+        waiting_(std::move(waiting)),
+        turn_(std::move(turn)) {}
   ~StreamGeneration() override {
     if (stream_ != nullptr && !stream_->ended()) stream_->set_producer(nullptr);
   }
@@ -75,12 +81,15 @@ class StreamGeneration final : public GenerationProducer {
  private:
   bool append(const Delta& delta) override {
     waiting_ = nullptr;
+    if (turn_ != nullptr && delta.kind == Delta::Kind::text) turn_->append(delta.text);
     return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
   }
   void flush() override { stream_->flush(); }
   void complete(const Completion& completion) override {
     const std::shared_ptr<ChunkStream> stream = std::move(stream_);
     waiting_ = nullptr;
+    // Whoever has heard of the end may begin the next turn.
+    if (const auto turn = std::move(turn_)) turn->end(completion);
     if (completion.error) {
       stream->fail(*completion.error, completion_members(completion));
     } else {
@@ -90,6 +99,7 @@ class StreamGeneration final : public GenerationProducer {
 
   std::shared_ptr<ChunkStream> stream_;  // null once the generation has ended
   std::unique_ptr<MemoryHold> waiting_;
+  std::unique_ptr<ModelSession::Turn> turn_;
 };
 
 /// Delivers a generation as the progress and the result of a tool call.
@@ -165,17 +175,37 @@ class CallGeneration final : public GenerationProducer {
   std::unique_ptr<Kept> kept_;  // null while nothing is kept
 };
 
-Result<void> run(Engine& engine, const json::object& params,
-                 const std::shared_ptr<ChunkStream>& stream) {
-  Result<GenerationRequest> request = decode_generation(params);
-  if (!request) return std::unexpected(std::move(request.error()));
-  request->principal = stream->principal();
+/// What was set and said in the caller's session goes into the run. Returns the turn that it keeps,
+/// or null.
+Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const ModelSessions& sessions,
+                                                    const json::object& params,
+                                                    const MethodCaller& caller) {
+  const Result<std::shared_ptr<ModelSession>> session = sessions.find(params, caller);
+  if (!session) return std::unexpected(session.error());
+  Result<std::unique_ptr<ModelSession::Turn>> turn = nullptr;
+  if (*session != nullptr) {
+    turn = (*session)->prepare(run);
+  } else if (run.keep_history) {
+    return fail(kInvalidParams, "Invalid params: keep_history needs a session; call init first");
+  }
+  apply(run.settings, run.request);
+  return turn;
+}
+
+Result<void> run(Engine& engine, const ModelSessions& sessions, const json::object& params,
+                 const MethodCaller& caller, const std::shared_ptr<ChunkStream>& stream) {
+  Result<RunCall> call = decode_run_call(params);
+  if (!call) return std::unexpected(std::move(call.error()));
+  Result<std::unique_ptr<ModelSession::Turn>> turn = prepare(*call, sessions, params, caller);
+  if (!turn) return std::unexpected(std::move(turn.error()));
+  call->request.principal = stream->principal();
   Result<std::unique_ptr<MemoryHold>> waiting =
-      hold_while_waiting(stream->memory_share(), *request);
+      hold_while_waiting(stream->memory_share(), call->request);
   if (!waiting) return std::unexpected(std::move(waiting.error()));
-  const auto producer = std::make_shared<StreamGeneration>(stream, std::move(*waiting));
+  const auto producer =
+      std::make_shared<StreamGeneration>(stream, *std::move(waiting), *std::move(turn));
   stream->set_producer(producer.get());
-  return producer->start(engine, std::move(*request));
+  return producer->start(engine, std::move(call->request));
 }
 
 Result<void> generate(Engine& engine, GenerationRequest request,
@@ -212,17 +242,28 @@ std::string engine_metrics(const Engine& engine) {
 
 }  // namespace
 
-void add_engine_methods(ServerDefinition& definition, Engine& engine) {
-  definition.stream_methods.push_back(
-      {.name = "run",
-       .handler =
-           [&engine](const json::object& params, const std::shared_ptr<ChunkStream>& stream) {
-             return run(engine, params, stream);
-           },
-       .status = [](const ChunkStream& stream) -> std::string {
-         const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());
-         return producer == nullptr ? std::string() : status_members(producer->status());
-       }});
+void add_engine_methods(ServerDefinition& definition, Engine& engine, FunctionOptions options) {
+  static const SteadyClock kClock;
+  const auto sessions = std::make_shared<ModelSessions>(kClock);
+  const auto add_run = [&](const char* name, bool streams) {
+    definition.stream_methods.push_back(
+        {.name = name,
+         .handler =
+             [&engine, sessions](const json::object& params, const MethodCaller& caller,
+                                 const std::shared_ptr<ChunkStream>& stream) {
+               return run(engine, *sessions, params, caller, stream);
+             },
+         .status = [](const ChunkStream& stream) -> std::string {
+           const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());
+           return producer == nullptr ? std::string() : status_members(producer->status());
+         },
+         .streams = streams});
+  };
+  for (const char* const name : {"run", "rkllm_run", "rkllm.run"}) add_run(name, false);
+  for (const char* const name : {"run_async", "rkllm_run_async", "rkllm.run_async"}) {
+    add_run(name, true);
+  }
+  add_engine_functions(definition, engine, sessions, std::move(options));
   definition.tools.push_back(
       {.name = "generate",
        .description = "Answers a prompt with the model, streaming its text as progress messages; "

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/engine.hpp"
+#include "engine/methods/model_session.hpp"
+#include "server/catalog/definition.hpp"
+
+namespace sluice {
+
+/// What the functions may do.
+struct FunctionOptions {
+  std::string model_path = {};  // of the model that is served
+  bool offers_tools = false;    // whether MCP clients see them as tools
+  /// Whether the caller may call functions that name files or change the model for everybody; null:
+  /// nobody may.
+  std::function<bool(const Principal& caller)> is_operator = {};
+};
+
+/// Adds the functions of RKLLM's C interface, in three spellings each. What an engine does not have
+/// is answered with an error that says so. `engine` must outlive every server that uses the
+/// definition.
+void add_engine_functions(ServerDefinition& definition, Engine& engine,
+                          std::shared_ptr<ModelSessions> sessions, FunctionOptions options);
+
+}  // namespace sluice

@@ -1,0 +1,295 @@
+#include "engine/methods/engine_functions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/methods/engine_methods.hpp"
+#include "server/dispatch/server_test_support.hpp"
+#include "server/sessions/session_storage.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+/// An engine that keeps what it is asked, and answers when the test says so.
+class AskedEngine final : public Engine {
+ public:
+  struct Run final : Generation {
+    void cancel() override {}
+    void resume() override {}
+    [[nodiscard]] GenerationStatus status() const override { return {}; }
+  };
+  Result<std::unique_ptr<Generation>> start(GenerationRequest request,
+                                            std::shared_ptr<GenerationSink> sink,
+                                            Executor& /*home*/) override {
+    asked.push_back(std::move(request));
+    sinks.push_back(std::move(sink));
+    return std::make_unique<Run>();
+  }
+  [[nodiscard]] EngineInfo info() const override {
+    return {.engine = "asked", .model = "a model", .context_tokens = 2048};
+  }
+  [[nodiscard]] EngineStats stats() const override { return {}; }
+  void shutdown() override {}
+
+  void answer(const std::string& text, Completion::Reason reason = Completion::Reason::stop) {
+    if (!text.empty()) sinks.back()->on_delta({.text = text});
+    Completion completion;
+    completion.reason = reason;
+    completion.usage.prompt_tokens = 10;
+    completion.usage.completion_tokens = 2;
+    sinks.back()->on_complete(std::move(completion));
+  }
+
+  std::vector<GenerationRequest> asked;
+  std::vector<std::shared_ptr<GenerationSink>> sinks;
+};
+
+class EngineFunctionsTest : public ::testing::Test {
+ protected:
+  EngineFunctionsTest() {
+    FunctionOptions options;
+    options.model_path = "/models/a.gguf";
+    options.is_operator = [](const Principal& caller) { return caller.id == "root"; };
+    add_engine_methods(bench.definition, engine, std::move(options));
+    bench.serve();
+  }
+  /// The result or the error of a method, as JSON.
+  std::string ask(std::string_view method, std::string_view params, Caller& caller) {
+    std::string now = bench.request(method, params, caller);
+    bench.run_all();
+    return now.empty() ? static_cast<RecordingCaller&>(caller).channel().replies.at(0) : now;
+  }
+  std::string ask(std::string_view method, std::string_view params = {}) {
+    return ask(method, params, alice);
+  }
+  /// Runs a prompt whose answer is `text`.
+  GenerationRequest run(std::string_view params, const std::string& text = "yes") {
+    EXPECT_THAT(ask("rkllm_run_async", params), HasSubstr("streaming_started"));
+    GenerationRequest asked = engine.asked.back();
+    engine.answer(text);
+    bench.run_all();
+    return asked;
+  }
+  static std::vector<std::string> said(const GenerationRequest& request) {
+    std::vector<std::string> out;
+    for (const ChatMessage& each : request.messages) out.push_back(each.role + ": " + each.content);
+    return out;
+  }
+
+  AskedEngine engine;
+  ServerBench bench;
+  RecordingCaller alice{"alice"};
+  RecordingCaller shared{"127.0.0.1", false};
+};
+
+TEST_F(EngineFunctionsTest, EachFunctionHasThreeSpellings) {
+  for (const std::string_view name :
+       {"get_constants", "rkllm_get_constants", "rkllm.get_constants"}) {
+    EXPECT_THAT(ask(name), HasSubstr(R"("RKLLM_RUN_FINISH":2)")) << name;
+  }
+  for (const std::string_view name :
+       {"create_default_param", "rkllm_createDefaultParam", "rkllm.createDefaultParam"}) {
+    EXPECT_THAT(ask(name), HasSubstr(R"("max_context_len":2048)")) << name;
+  }
+  for (const std::string_view name : {"rkllm_run", "rkllm.run"}) {
+    EXPECT_EQ(bench.request(name, R"("prompt":"a")", alice), "") << name;
+  }
+  for (const std::string_view name : {"run_async", "rkllm_run_async", "rkllm.run_async"}) {
+    EXPECT_THAT(ask(name, R"("prompt":"a")"), HasSubstr("streaming_started")) << name;
+  }
+  EXPECT_THAT(ask("rkllm.is_running"), HasSubstr(R"("status":"running","streams":5)"));
+  EXPECT_THAT(ask("rkllm_abort"), HasSubstr(R"("status":"aborted","streams":5)"));
+}
+
+TEST_F(EngineFunctionsTest, AsyncRunsMayBeWholeToo) {
+  EXPECT_EQ(bench.request("run_async", R"("prompt":"a","stream":false)", alice), "");
+  engine.answer("yes");
+  bench.run_all();
+  EXPECT_THAT(alice.channel().replies.at(0), HasSubstr(R"("text":"yes")"));
+}
+
+TEST_F(EngineFunctionsTest, WhatInitSetsHoldsForRunsThatSayNothingElse) {
+  EXPECT_THAT(ask("init", R"("param":{"model_path":"a.gguf","max_new_tokens":7,"top_k":3,)"
+                          R"("temperature":0.5,"is_async":true})"),
+              AllOf(HasSubstr(R"("status":"initialized","ret":0,"ignored":["is_async"])")));
+  EXPECT_THAT(ask("init"), HasSubstr("already_initialized"));
+  GenerationRequest usual = run(R"("prompt":"a")");
+  EXPECT_EQ(usual.max_tokens, 7);
+  EXPECT_EQ(usual.sampling.top_k, 3);
+  EXPECT_EQ(usual.sampling.temperature, 0.5F);
+  GenerationRequest own = run(R"("input":{"role":"user","input_type":0,"prompt_input":"b"},)"
+                              R"("infer_params":{"mode":"RKLLM_INFER_GENERATE","max_new_tokens":9,)"
+                              R"("sampling_params":{"temperature":0}})");
+  EXPECT_EQ(own.prompt, "b");
+  EXPECT_EQ(own.max_tokens, 9);
+  EXPECT_EQ(own.sampling.top_k, 3);
+  EXPECT_EQ(own.sampling.temperature, 0.0F);
+  EXPECT_THAT(ask("destroy"), HasSubstr("destroyed"));
+  EXPECT_THAT(ask("destroy"), HasSubstr("not_initialized"));
+  EXPECT_EQ(run(R"("prompt":"a")").max_tokens, std::nullopt);
+}
+
+TEST_F(EngineFunctionsTest, InitRefusesAnotherModelAndALongerContext) {
+  EXPECT_THAT(ask("init", R"("model_path":"/models/b.gguf")"),
+              AllOf(HasSubstr("-32602"), HasSubstr("this server has one model, a model")));
+  EXPECT_THAT(ask("init", R"("max_context_len":4096)"), HasSubstr("at most 2048"));
+  EXPECT_THAT(ask("init", R"("param":[])"), HasSubstr("param must be an object"));
+  EXPECT_THAT(ask("init", R"("temperature":99)"), HasSubstr("temperature must be"));
+}
+
+TEST_F(EngineFunctionsTest, WhatIsSaidIsKeptIfARunAsksForIt) {
+  ask("init");
+  EXPECT_EQ(run(R"("prompt":"one","keep_history":true)", "1").prompt, "one");
+  EXPECT_THAT(said(run(R"("prompt_input":"two","infer_params":{"keep_history":1})", "2")),
+              ElementsAre("user: one", "assistant: 1", "user: two"));
+  EXPECT_EQ(run(R"("prompt":"alone")").prompt, "alone");
+  EXPECT_THAT(ask("get_kv_cache_size"), HasSubstr(R"("cache_sizes":[12])"));
+  EXPECT_THAT(ask("clear_kv_cache"), HasSubstr(R"("ret":0)"));
+  EXPECT_THAT(ask("get_kv_cache_size"), HasSubstr(R"("cache_sizes":[0])"));
+  EXPECT_EQ(run(R"("prompt":"three","keep_history":1)").prompt, "three");
+}
+
+TEST_F(EngineFunctionsTest, WhatWasCancelledIsNotKept) {
+  ask("init");
+  ask("run_async", R"("prompt":"one","keep_history":true)");
+  EXPECT_THAT(ask("run_async", R"("prompt":"two","keep_history":true)"),
+              HasSubstr("A run with keep_history is under way"));
+  engine.answer("half", Completion::Reason::cancelled);
+  bench.run_all();
+  EXPECT_EQ(run(R"("prompt":"two","keep_history":true)").prompt, "two");
+}
+
+TEST_F(EngineFunctionsTest, OwnTemplatesTakeThePlaceOfTheModels) {
+  EXPECT_THAT(ask("set_chat_template",
+                  R"("system_prompt":"S","prompt_prefix":"<u>","prompt_postfix":"</u>")"),
+              HasSubstr(R"("ret":0)"));
+  const GenerationRequest first = run(R"("prompt":"a","keep_history":1)", "x");
+  EXPECT_TRUE(first.is_raw);
+  EXPECT_EQ(first.prompt, "S<u>a</u>");
+  EXPECT_EQ(run(R"("prompt":"b","keep_history":1)").prompt, "S<u>a</u>x<u>b</u>");
+}
+
+TEST_F(EngineFunctionsTest, ToolsAreOfferedInEachRun) {
+  ask("set_function_tools", R"("system_prompt":"S","tools":"[{\"name\":\"f\"}]")");
+  const GenerationRequest asked = run(R"("prompt":"a")");
+  EXPECT_EQ(asked.tools, R"([{"name":"f"}])");
+  EXPECT_THAT(said(asked), ElementsAre("system: S", "user: a"));
+  EXPECT_THAT(ask("set_function_tools", R"("tools":"{")"), HasSubstr("tools must be an array"));
+  EXPECT_THAT(ask("set_function_tools", R"("tools":[1])"), HasSubstr("tools must be an array"));
+  EXPECT_THAT(said(run(R"("input":{"role":"tool","prompt_input":"42"})")),
+              ElementsAre("system: S", "tool: 42"));
+}
+
+TEST_F(EngineFunctionsTest, WhoeverSharesAnAddressNamesItsSession) {
+  EXPECT_THAT(ask("set_chat_template", R"("prompt_prefix":"x")", shared),
+              AllOf(HasSubstr("-32602"), HasSubstr("call init, and pass the handle_id")));
+  EXPECT_THAT(ask("rkllm_run", R"("prompt":"a","keep_history":1)", shared),
+              HasSubstr("keep_history needs a session; call init first"));
+  const std::string begun = ask("init", "", shared);
+  const std::string id = begun.substr(begun.find(R"("handle_id":)") + 13, 16);
+  const std::string named = R"("handle_id":")" + id + "\"";
+  EXPECT_THAT(ask("set_chat_template", named + R"(,"prompt_prefix":"x")", shared),
+              HasSubstr(R"("ret":0)"));
+  ask("run_async", R"("prompt":"a")", shared);
+  EXPECT_EQ(engine.asked.back().prompt, "a") << "a run that names no session has none";
+  ask("run_async", named + R"(,"prompt":"a")", shared);
+  EXPECT_EQ(engine.asked.back().prompt, "xa");
+  EXPECT_THAT(ask("get_kv_cache_size", named), HasSubstr("you have no session of this handle_id"))
+      << "somebody else has found it";
+  EXPECT_THAT(ask("get_kv_cache_size", R"("handle_id":[])"), HasSubstr("handle_id must be"));
+}
+
+TEST_F(EngineFunctionsTest, AClientThatSharesItsAddressHasSixteenSessions) {
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < ModelSessions::kMaxOfPrincipal + 1; ++i) {
+    const std::string begun = ask("init", "", shared);
+    named.push_back(R"("handle_id":")" + begun.substr(begun.find(R"("handle_id":)") + 13, 16) +
+                    "\"");
+  }
+  EXPECT_THAT(ask("get_kv_cache_size", named.front(), shared), HasSubstr("-32602"));
+  EXPECT_THAT(ask("get_kv_cache_size", named.at(1), shared), HasSubstr(R"("ret":0)"));
+  EXPECT_THAT(ask("get_kv_cache_size", named.back(), shared), HasSubstr(R"("ret":0)"));
+}
+
+TEST_F(EngineFunctionsTest, WhatIsForOperatorsNeedsTheirKey) {
+  EXPECT_THAT(ask("load_lora", R"("lora_adapter_path":"x")"), HasSubstr("is for operators"));
+  RecordingCaller root("root");
+  EXPECT_THAT(ask("rkllm_load_lora", R"("lora_adapter_path":"x")", root),
+              AllOf(HasSubstr("-32601"), HasSubstr("not with this engine (asked)")));
+}
+
+TEST_F(EngineFunctionsTest, AsksForWhatIsNotThereAreRefused) {
+  for (const auto& [params, why] : std::vector<std::pair<std::string, std::string>>{
+           {R"("input":{"input_type":1,"prompt_input":"a"})", "input_type must be"},
+           {R"("input":{"role":"system","prompt_input":"a"})", "role must be"},
+           {R"("input":{"prompt_input":7})", "prompt_input must be a string"},
+           {R"("prompt":"a","input":{"prompt_input":"b"})", "not several"},
+           {R"("prompt":"a","infer_params":{"mode":2})", "mode must be"},
+           {R"("prompt":"a","infer_params":{"lora_params":{"lora_adapter_name":"x"}})",
+            "lora_params have no effect"},
+           {R"("prompt":"a","infer_params":{"sampling_params":{"top_k":"x"}})", "top_k must be"},
+           {R"("prompt":"a","max_new_tokens":1e12)", "max_new_tokens must be"},
+           {R"("prompt":"a","keep_history":"x")", "keep_history must be 0 or 1"}}) {
+    EXPECT_THAT(ask("run_async", params), AllOf(HasSubstr("-32602"), HasSubstr(why))) << params;
+  }
+  EXPECT_THAT(engine.asked, IsEmpty());
+}
+
+TEST_F(EngineFunctionsTest, TheListOfFunctionsSaysWhichAreThere) {
+  const std::string list = ask("get_functions");
+  EXPECT_THAT(list, HasSubstr(R"({"name":"rkllm_set_chat_template",)"));
+  EXPECT_THAT(list, HasSubstr(R"("needs":"an operator's key","available":false})"));
+  EXPECT_THAT(list, Not(HasSubstr(R"("name":"rkllm_create_default_param")")));
+}
+
+TEST(ModelSessionsTest, EndAfterAnHourAndWithTheirConnection) {
+  ManualClock clock;
+  ModelSessions sessions(clock);
+  const Principal principal{.id = "a", .isolated = true};
+  const MethodCaller alone{.principal = principal, .storage = {}};
+  const auto memory = std::shared_ptr<MemoryShare>();
+  ASSERT_TRUE(sessions.begin(alone, {}, memory));
+  clock.advance(std::chrono::minutes(59));
+  EXPECT_NE(sessions.find({}, alone).value(), nullptr);
+  clock.advance(std::chrono::minutes(59));
+  EXPECT_NE(sessions.find({}, alone).value(), nullptr) << "it was used";
+  clock.advance(std::chrono::hours(1));
+  EXPECT_EQ(sessions.find({}, alone).value(), nullptr);
+
+  auto storage = std::make_shared<SessionStorage>();
+  const MethodCaller connected{.principal = principal, .storage = [&] { return storage; }};
+  const std::string id = sessions.begin(connected, {}, memory)->handle_id;
+  const json::object named = {{"handle_id", id}};
+  EXPECT_NE(sessions.find(named, alone).value(), nullptr);
+  storage = std::make_shared<SessionStorage>();
+  EXPECT_EQ(sessions.find({}, connected).value(), nullptr) << "another connection has its own";
+  EXPECT_FALSE(sessions.find(named, alone)) << "the session has outlived its connection";
+}
+
+TEST(ModelSessionTest, TextsAreLimited) {
+  const auto session = std::make_shared<ModelSession>(RunSettings(), nullptr);
+  EXPECT_FALSE(session->set_chat_template(std::string(ModelSession::kMaxTemplate, 'x'), "y", ""));
+  EXPECT_FALSE(session->set_function_tools("", std::string(ModelSession::kMaxTools + 1, 'x')));
+  RunCall call;
+  call.keep_history = true;
+  for (std::size_t turns = 0; turns < 3; ++turns) {
+    call.request.prompt = std::string(ModelSession::kMaxHistory / 2, 'x');
+    call.request.messages.clear();
+    auto turn = session->prepare(call);
+    if (turns == 2) {
+      EXPECT_THAT(turn.error().message, HasSubstr("call clear_kv_cache"));
+      break;
+    }
+    ASSERT_TRUE(turn);
+    (*turn)->end({});
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/sharing/client_memory.hpp"
+#include "engine/methods/run_call.hpp"
+#include "server/catalog/definition.hpp"
+
+namespace sluice {
+
+/// What a client has set for its runs, and what was said in them, as a handle of RKLLM's C
+/// interface keeps it. Thread-safe.
+class ModelSession : public std::enable_shared_from_this<ModelSession> {
+ public:
+  /// The most bytes of the texts of a session, each kind for itself.
+  static constexpr std::size_t kMaxTemplate = std::size_t{64} << 10U;
+  static constexpr std::size_t kMaxTools = std::size_t{256} << 10U;
+  static constexpr std::size_t kMaxHistory = std::size_t{4} << 20U;
+  static constexpr std::size_t kMaxTurns = 2000;
+
+  /// A run with keep_history, which is kept when its answer is whole. Its destructor lets the next
+  /// one begin.
+  class Turn {
+   public:
+    Turn(std::shared_ptr<ModelSession> session, ChatMessage said)
+        : session_(std::move(session)), said_(std::move(said)) {}
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    /// More of the answer's text. What is too long for a session is not kept.
+    void append(std::string_view text);
+    /// The answer is over. It is kept unless it failed or was cancelled.
+    void end(const Completion& completion);
+
+   private:
+    std::shared_ptr<ModelSession> session_;
+    ChatMessage said_;
+    std::string answer_;
+    bool is_too_long_ = false;
+  };
+
+  /// What it holds counts against `memory`.
+  ModelSession(RunSettings settings, std::shared_ptr<MemoryShare> memory)
+      : settings_(std::move(settings)), memory_(std::move(memory)) {}
+
+  // These replace what was set before. Errors: -32602 for texts that are too long; kLimitReached if
+  // the client has no memory for them.
+  Result<void> set_chat_template(std::string system, std::string prefix, std::string postfix);
+  Result<void> set_function_tools(std::string system, std::string tools);
+
+  void clear();
+  /// The tokens of the conversation, as far as the engine has told.
+  [[nodiscard]] std::uint32_t tokens() const;
+
+  /// Adds to a run what was set and said. Returns its turn, if it is one that is kept. Error:
+  /// kInvalidRequest if another one is under way, or if the conversation is too long.
+  Result<std::unique_ptr<Turn>> prepare(RunCall& call);
+
+ private:
+  struct Template {
+    std::string system;
+    std::string prefix;
+    std::string postfix;
+  };
+  /// Takes memory for `bytes` in place of `before`.
+  Result<void> hold(std::size_t bytes, std::size_t before);
+  [[nodiscard]] std::string render(const std::vector<ChatMessage>& messages) const;
+  void keep(ChatMessage said, std::string answer, std::uint32_t tokens);
+
+  mutable std::mutex mutex_;
+  const RunSettings settings_;
+  MemoryHold memory_;
+  std::optional<Template> template_;
+  std::string tools_system_;
+  std::string tools_;
+  std::vector<ChatMessage> history_;
+  std::size_t history_bytes_ = 0;
+  std::uint32_t tokens_ = 0;
+  bool has_turn_ = false;
+};
+
+/// The sessions of all clients of an engine. A client has one for each of its connections, or one
+/// of its own if it alone has its principal; others name theirs by its id. Those that are not used
+/// for an hour end, and the oldest one of a client that begins too many. Thread-safe.
+class ModelSessions {
+ public:
+  static constexpr std::size_t kMax = 10'000;
+  static constexpr std::size_t kMaxOfPrincipal = 16;
+  static constexpr Duration kExpiry = std::chrono::hours(1);
+
+  explicit ModelSessions(const Clock& clock);
+
+  /// The session that `handle_id` in `params` names, or else the caller's own; null if it has none.
+  /// Error: -32602 if the caller has no session of that name.
+  [[nodiscard]] Result<std::shared_ptr<ModelSession>> find(const json::object& params,
+                                                           const MethodCaller& caller) const;
+  struct Begun {
+    std::string handle_id;
+    std::shared_ptr<ModelSession> session;
+    bool is_new;
+  };
+  /// The caller's own session, or a new one. Error: kLimitReached if there are too many.
+  Result<Begun> begin(const MethodCaller& caller, RunSettings settings,
+                      std::shared_ptr<MemoryShare> memory);
+  /// Ends what find() would find. Returns whether there was one.
+  Result<bool> end(const json::object& params, const MethodCaller& caller);
+  /// Whether the caller has a place for a session that nobody else uses.
+  static bool has_own_place(const MethodCaller& caller);
+
+ private:
+  class Table;
+  struct Place;
+  /// The id of what find() looks for; empty: there is none.
+  [[nodiscard]] Result<std::string> id_of(const json::object& params,
+                                          const MethodCaller& caller) const;
+
+  std::shared_ptr<Table> table_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,262 @@
+#include "engine/methods/run_call.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "engine/generation_params.hpp"
+#include "protocol/parameters.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// A member of a generation's parameters that a session may have a value for.
+struct Setting {
+  std::string_view name;
+  void (*copy)(const RunSettings& from, RunSettings& to);
+};
+
+template <auto Member>
+void copy_sampling(const RunSettings& from, RunSettings& to) {
+  to.sampling.*Member = from.sampling.*Member;
+}
+
+constexpr std::array<Setting, 10> kSettings = {
+    {{"temperature", copy_sampling<&SamplingParams::temperature>},
+     {"top_k", copy_sampling<&SamplingParams::top_k>},
+     {"top_p", copy_sampling<&SamplingParams::top_p>},
+     {"min_p", copy_sampling<&SamplingParams::min_p>},
+     {"repeat_penalty", copy_sampling<&SamplingParams::repeat_penalty>},
+     {"frequency_penalty", copy_sampling<&SamplingParams::frequency_penalty>},
+     {"presence_penalty", copy_sampling<&SamplingParams::presence_penalty>},
+     {"penalty_last_n", copy_sampling<&SamplingParams::penalty_last_n>},
+     {"seed", copy_sampling<&SamplingParams::seed>},
+     {"max_tokens",
+      [](const RunSettings& from, RunSettings& to) { to.max_tokens = from.max_tokens; }}}};
+
+std::unexpected<Error> bad_member(std::string_view name, std::string_view expected) {
+  return fail(kInvalidParams,
+              "Invalid params: " + std::string(name) + " must be " + std::string(expected));
+}
+
+/// An object among `params`, or null if it is absent.
+Result<const json::object*> object_at(const json::object& params, std::string_view name) {
+  const json::value* const value = find_parameter(params, name);
+  if (value == nullptr) return nullptr;
+  if (!value->is_object()) return bad_member(name, "an object");
+  return &value->get_object();
+}
+
+/// The first of two objects that is among `params`, or null.
+Result<const json::object*> object_at(const json::object& params, std::string_view name,
+                                      std::string_view other) {
+  Result<const json::object*> found = object_at(params, name);
+  return !found || *found != nullptr ? found : object_at(params, other);
+}
+
+Result<std::string> text_at(const json::object& from, std::string_view name) {
+  const json::value* const value = find_parameter(from, name);
+  if (value == nullptr) return std::string();
+  if (!value->is_string()) return bad_member(name, "a string");
+  return std::string(value->get_string());
+}
+
+/// A bool as C has it: true, false, or an integer.
+Result<bool> flag_at(const json::object& from, std::string_view name) {
+  const json::value* const value = find_parameter(from, name);
+  if (value == nullptr) return false;
+  if (value->is_bool()) return value->get_bool();
+  if (const std::optional<std::int64_t> number = integer_of(*value)) return *number != 0;
+  return bad_member(name, "0 or 1");
+}
+
+/// Whether an enumerator is the one that is the only one here: its name, or 0.
+bool is_first(const json::object& from, std::string_view member, std::string_view name) {
+  const json::value* const value = find_parameter(from, member);
+  if (value == nullptr) return true;
+  if (value->is_string()) return value->get_string() == name;
+  return integer_of(*value) == 0;
+}
+
+/// Settings that `from` names, of a generation that it was decoded into.
+RunSettings settings_of(const json::object& from, const GenerationRequest& decoded) {
+  RunSettings out{.sampling = decoded.sampling, .max_tokens = decoded.max_tokens, .named = 0};
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    if (find_parameter(from, kSettings[i].name) != nullptr) out.named |= std::uint32_t{1} << i;
+  }
+  return out;
+}
+
+/// The member `max_new_tokens` of `from`: 0 and less stand for nothing.
+Result<RunSettings> limit_of(const json::object& from) {
+  RunSettings out;
+  const json::value* const value = find_parameter(from, "max_new_tokens");
+  if (value == nullptr) return out;
+  const std::optional<std::int64_t> tokens = integer_of(*value);
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (!tokens || *tokens > kMost)
+    return bad_member("max_new_tokens", "an integer up to 1000000000");
+  if (*tokens < 1) return out;
+  json::object limit;
+  limit["max_tokens"] = *tokens;
+  GenerationRequest limited;
+  limited.max_tokens = static_cast<int>(*tokens);
+  return settings_of(limit, limited);
+}
+
+/// Settings in an object of the C interface.
+Result<RunSettings> read_settings(const json::object& from) {
+  json::object wanted;  // without texts, which may be long
+  for (const Setting& each : kSettings) {
+    if (const json::value* const value = find_parameter(from, each.name))
+      wanted[each.name] = *value;
+  }
+  const Result<GenerationRequest> decoded = decode_generation(wanted);
+  if (!decoded) return std::unexpected(decoded.error());
+  RunSettings out = settings_of(wanted, *decoded);
+  const Result<RunSettings> limit = limit_of(from);
+  if (!limit) return limit;
+  out.fill(*limit);
+  return out;
+}
+
+/// What is said: `prompt_input` of `from`, by `role`.
+Result<void> read_prompt(const json::object& from, std::string_view role,
+                         GenerationRequest& request) {
+  Result<std::string> prompt = text_at(from, "prompt_input");
+  if (!prompt) return std::unexpected(std::move(prompt.error()));
+  if (prompt->empty()) return {};
+  if (!request.prompt.empty() || !request.messages.empty()) {
+    return fail(kInvalidParams,
+                "Invalid params: give one of prompt_input, prompt and messages, not several");
+  }
+  if (role == "tool") {
+    request.messages.push_back({.role = "tool", .content = *std::move(prompt)});
+  } else {
+    request.prompt = *std::move(prompt);
+  }
+  return {};
+}
+
+/// RKLLMInput.
+Result<void> read_input(const json::object& input, GenerationRequest& request) {
+  if (!is_first(input, "input_type", "RKLLM_INPUT_PROMPT")) {
+    return fail(kInvalidParams,
+                "Invalid params: input_type must be RKLLM_INPUT_PROMPT (0); tokens, embeddings and "
+                "images are not passed on");
+  }
+  const Result<std::string> role = text_at(input, "role");
+  if (!role) return std::unexpected(role.error());
+  if (!role->empty() && *role != "user" && *role != "tool") {
+    return bad_member("role", R"("user" or "tool")");
+  }
+  return read_prompt(input, *role, request);
+}
+
+/// What of a run's behaviour may also stand beside `prompt`.
+Result<void> read_keeping(const json::object& from, RunCall& call) {
+  const Result<bool> keeps = flag_at(from, "keep_history");
+  if (!keeps) return std::unexpected(keeps.error());
+  call.keep_history = call.keep_history || *keeps;
+  const Result<RunSettings> limit = limit_of(from);
+  if (!limit) return std::unexpected(limit.error());
+  call.settings.fill(*limit);
+  return {};
+}
+
+/// RKLLMInferParam.
+Result<void> read_infer_params(const json::object& infer, RunCall& call) {
+  if (!is_first(infer, "mode", "RKLLM_INFER_GENERATE")) {
+    return fail(kInvalidParams,
+                "Invalid params: mode must be RKLLM_INFER_GENERATE (0); hidden layers and logits "
+                "are not passed on");
+  }
+  for (const std::string_view name : {"lora_params", "prompt_cache_params"}) {
+    const Result<const json::object*> found = object_at(infer, name);
+    if (!found) return std::unexpected(found.error());
+    if (*found == nullptr) continue;
+    const Result<std::string> value =
+        text_at(**found, name == "lora_params" ? "lora_adapter_name" : "prompt_cache_path");
+    if (!value) return std::unexpected(value.error());
+    if (!value->empty()) {
+      return fail(kInvalidParams, "Invalid params: " + std::string(name) + " have no effect here");
+    }
+  }
+  const Result<const json::object*> sampling = object_at(infer, "sampling_params");
+  if (!sampling) return std::unexpected(sampling.error());
+  if (*sampling != nullptr) {
+    const Result<RunSettings> settings = read_settings(**sampling);
+    if (!settings) return std::unexpected(settings.error());
+    call.settings.fill(*settings);
+  }
+  return read_keeping(infer, call);
+}
+
+}  // namespace
+
+void RunSettings::fill(const RunSettings& other) {
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    const std::uint32_t bit = std::uint32_t{1} << i;
+    if ((named & bit) != 0 || (other.named & bit) == 0) continue;
+    kSettings[i].copy(other, *this);
+    named |= bit;
+  }
+}
+
+Result<RunCall> decode_run_call(const json::object& params) {
+  RunCall call;
+  Result<GenerationRequest> request = decode_generation(params);
+  if (!request) return std::unexpected(std::move(request.error()));
+  call.settings = settings_of(params, *request);
+  call.request = *std::move(request);
+  const auto read_all = [&]() -> Result<void> {
+    const Result<const json::object*> input = object_at(params, "input", "rkllm_input");
+    if (!input) return std::unexpected(input.error());
+    if (*input != nullptr) {
+      if (Result<void> read = read_input(**input, call.request); !read) return read;
+    }
+    if (Result<void> read = read_prompt(params, {}, call.request); !read) return read;
+    if (Result<void> read = read_keeping(params, call); !read) return read;
+    const Result<const json::object*> infer =
+        object_at(params, "infer_params", "rkllm_infer_params");
+    if (!infer) return std::unexpected(infer.error());
+    return *infer == nullptr ? Result<void>() : read_infer_params(**infer, call);
+  };
+  if (Result<void> read = read_all(); !read) return std::unexpected(std::move(read.error()));
+  return call;
+}
+
+void apply(const RunSettings& settings, GenerationRequest& request) {
+  request.sampling = settings.sampling;
+  request.max_tokens = settings.max_tokens;
+}
+
+Result<InitCall> decode_init_call(const json::object& params) {
+  InitCall call;
+  const Result<const json::object*> given = object_at(params, "param", "rkllm_param");
+  if (!given) return std::unexpected(given.error());
+  const json::object& param = *given == nullptr ? params : **given;
+  Result<std::string> path = text_at(param, "model_path");
+  if (!path) return std::unexpected(std::move(path.error()));
+  call.model_path = *std::move(path);
+  if (const json::value* const length = find_parameter(param, "max_context_len")) {
+    const std::optional<std::int64_t> tokens = integer_of(*length);
+    if (!tokens) return bad_member("max_context_len", "an integer");
+    call.max_context_len = *tokens;
+  }
+  Result<RunSettings> settings = read_settings(param);
+  if (!settings) return std::unexpected(std::move(settings.error()));
+  call.settings = *std::move(settings);
+  constexpr std::array<std::string_view, 11> kFixed = {
+      "n_keep",    "mirostat", "mirostat_tau", "mirostat_eta",     "skip_special_token", "is_async",
+      "img_start", "img_end",  "img_content",  "ignore_eos_token", "extend_param"};
+  for (const std::string_view name : kFixed) {
+    if (find_parameter(param, name) != nullptr) call.ignored.emplace_back(name);
+  }
+  return call;
+}
+
+}  // namespace sluice
