@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -120,6 +120,60 @@ test('a run is recorded and shown again', async (t) => {
   assert.match(taken.stderr, /File exists/);
   const wrong = await agent(['--replay', import.meta.filename]);
   assert.equal(wrong.code, 2);
+});
+
+// A trace whose events come at these times, in milliseconds.
+function trace_of(t, times) {
+  const file = join(temporary_folder(t), 'run.jsonl');
+  const lines = times.map((at, index) => {
+    const event = { type: 'response.output_text.delta', sequence_number: index, delta: `${at} ` };
+    return `${JSON.stringify({ at_us: at * 1000, event })}\n`;
+  });
+  writeFileSync(file, lines.join(''));
+  return file;
+}
+
+test('a recorded run is shown as fast as it was, or at another speed', async (t) => {
+  // How long it takes. No event comes before its time.
+  const replay = async (times, ...speed) => {
+    const factor = Number(speed.at(-1) ?? 1);
+    const begun = performance.now();
+    const early = [];
+    let came = '';
+    const on_stdout = (text) => {
+      came += text;
+      const at = Number(came.trim().split(' ').at(-1));
+      if (factor > 0 && performance.now() - begun < at / factor) early.push(at);
+    };
+    const words = ['--replay', trace_of(t, times), ...speed];
+    const { code, stdout, stderr } = await agent(words, { on_stdout });
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout.trim(), times.join(' '));
+    assert.deepEqual(early, [], `at speed ${factor}`);
+    return performance.now() - begun;
+  };
+  const kFive = [0, 75_000, 150_000, 225_000, 300_000]; // longer than the program may run
+  const slow = await replay(kFive, '--speed', '100');
+  const fast = await replay(kFive, '--speed', '1000');
+  assert.ok(slow >= 3000 && fast < slow, `${slow} ms at 100, ${fast} ms at 1000`);
+  await replay([0, 400, 800]);
+  await replay([0, 400, 800], '--speed', '0.5');
+  await replay(kFive, '--speed', '0');
+  const wrong = await agent(['--replay', trace_of(t, [0]), '--speed', '-1']);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--speed: give a number; 0 is at once/);
+});
+
+test('an interrupt ends what is shown of a recorded run', async (t) => {
+  const child = spawn(program, ['agent', '--replay', trace_of(t, [0, 300_000])], {
+    env: clean_environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  await once(child.stdout, 'data');
+  child.kill('SIGINT');
+  assert.deepEqual(await exited, [130, null]);
 });
 
 test('limits and what goes wrong are said', async (t) => {
