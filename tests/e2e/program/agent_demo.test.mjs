@@ -167,8 +167,10 @@ describe('the demo over', { concurrency: 3 }, () => {
 });
 
 test('the model comments on numbers while more of them come', async (t) => {
-  const events = await run_over(t, {}, [kDemo]);
+  // Word for word what the original's demo asks.
+  const events = await run_over(t, {}, [`${kDemo}.`]);
   const comment = events.findIndex((event) => event.type === 'response.output_text.delta');
   const last = events.findLastIndex((event) => event.type === 'sluice:tool.output.delta');
   assert.ok(comment > 0 && comment < last, 'it spoke meanwhile');
+  assert.match(events.at(-1).output_text, /\b20\b/);
 });
