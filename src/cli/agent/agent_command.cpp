@@ -449,6 +449,7 @@ void add_agent_command(CommandLine& program) {
       {.text = std::string(kTargetText) + "; may be repeated", .operand = "TARGET"});
   command.add_command_words(arguments->remote.command,
                             {.text = "A program that is a server", .operand = "COMMAND"});
+  add_revision_option(command, arguments->remote);
   command.add_repeatable(
       "--policy", Keep::all,
       [arguments](const std::vector<std::string>& given) { arguments->policies = given; },

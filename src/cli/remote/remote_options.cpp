@@ -3,6 +3,18 @@
 #include "cli/options/command_line.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr const char* kGroupOfConnection = "Connection";
+
+}  // namespace
+
+void add_revision_option(Subcommand& command, RemoteOptions& options) {
+  command.add_option("--revision", &options.revision,
+                     {.text = "The revision of MCP to speak, such as 2025-11-25",
+                      .operand = "DATE",
+                      .group = kGroupOfConnection});
+}
 
 void add_remote_options(Subcommand& command, RemoteOptions& options, const WordsHelp& words) {
   command.add_option("words", &options.words, {.text = words.text, .operand = words.operand});
@@ -18,22 +30,18 @@ void add_remote_options(Subcommand& command, RemoteOptions& options, const Words
   }
   command.add_flag("-v,--verbose", options.is_verbose,
                    {.text = "Show the traffic on standard error, without secrets"});
-  const std::string group = "Connection";
   command.add_repeatable(
       "-H,--header", Keep::all,
       [&options](const std::vector<std::string>& values) { options.headers = values; },
       {.text = "Send this header with every request. Repeat it for several",
        .operand = "\"Name: value\"",
-       .group = group});
-  command.add_option("--revision", &options.revision,
-                     {.text = "The revision of MCP to speak, such as 2025-11-25",
-                      .operand = "DATE",
-                      .group = group});
+       .group = kGroupOfConnection});
+  add_revision_option(command, options);
   command.add_option(
       "--timeout", &options.timeout,
       {.text = "How long the server may be silent. Default 30 to connect, 60 for an answer",
        .operand = "SECONDS",
-       .group = group});
+       .group = kGroupOfConnection});
 }
 
 }  // namespace sluice

@@ -36,7 +36,9 @@ struct WordsHelp {
   std::string* arguments = nullptr;
 };
 
-/// `options` must outlive the parsing.
+/// Adds --revision alone. `options` must outlive the parsing.
+void add_revision_option(Subcommand& command, RemoteOptions& options);
+/// Adds them all. `options` must outlive the parsing.
 void add_remote_options(Subcommand& command, RemoteOptions& options, const WordsHelp& words);
 
 }  // namespace sluice

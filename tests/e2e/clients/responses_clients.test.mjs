@@ -3,6 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
@@ -117,6 +119,43 @@ test('each event fits the types of openai', () => {
   const wrong = check_types(kWanted, [...events, ...unfit.map(([event]) => event)]);
   events.forEach((event, index) => assert.equal(wrong[index], '', JSON.stringify(event)));
   unfit.forEach(([, message], index) => assert.match(wrong[events.length + index], message));
+});
+
+test('each event that ai reads fits the types of @ai-sdk/openai', () => {
+  // The package keeps the type of a chunk to itself, so it is told to export it.
+  const kChunk = 'OpenAIResponsesChunk';
+  const dist = path.join(root, 'tests/node_modules/@ai-sdk/openai/dist');
+  const own = readFileSync(path.join(dist, 'index.d.ts'), 'utf8');
+  const files = { [path.join(dist, 'chunk.d.ts')]: `${own}\nexport type { ${kChunk} };\n` };
+  const of_chunk = `import type { ${kChunk} as Chunk } from '${dist}/chunk.js';\n`;
+  const events = responses.flatMap(({ response }) => response);
+
+  const types = [...new Set(events.map(({ type }) => type))];
+  const unknown = check_types(`${of_chunk}type Wanted = Chunk['type'];`, types, { files });
+  const read = types.filter((_, index) => unknown[index] === '');
+  assert.deepEqual(read.toSorted(), [
+    'response.completed',
+    'response.created',
+    'response.failed',
+    'response.function_call_arguments.delta',
+    'response.function_call_arguments.done',
+    'response.in_progress',
+    'response.incomplete',
+    'response.output_item.added',
+    'response.output_item.done',
+    'response.output_text.delta',
+  ]);
+
+  const seen = events.filter(({ type }) => read.includes(type));
+  const done = responses[0].response.at(-1);
+  const unfit = [
+    [{ ...done, response: { ...done.response, usage: { input_tokens: '7' } } }, /'string' is not assignable/],
+    [{ ...seen.find(({ type }) => type.endsWith('text.delta')), delta: 7 }, /'number' is not assignable/],
+  ];
+  const values = [...seen, ...unfit.map(([event]) => event)];
+  const wrong = check_types(`${of_chunk}type Wanted = Chunk;`, values, { files, is_open: true });
+  seen.forEach((event, index) => assert.equal(wrong[index], '', JSON.stringify(event)));
+  unfit.forEach(([, message], index) => assert.match(wrong[seen.length + index], message));
 });
 
 describe('openai', { concurrency: true }, () => {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { kDemo } from './agent.mjs';
 import { delta, kStop, start_api, words } from './remote_api.mjs';
 import { clean_environment, program, root } from './server.mjs';
 
-const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
 const call_piece = (index, id, name, piece) =>
   delta({
     tool_calls: [{ index, id, type: 'function', function: { name, arguments: piece } }],

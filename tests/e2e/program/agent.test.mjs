@@ -1,148 +1,32 @@
-// `sluice agent`: a model sees what a tool writes while the tool runs. The demo's server is reached
-// in each way that there is; the model is the built-in one, or one that a test scripts.
+// `sluice agent`: a model sees what a tool writes while the tool runs. The tools are those of the demo,
+// the model is the built-in one, or one that a test scripts.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import {
+  agent,
+  check_history,
+  check_stream,
+  events_of,
+  of_type,
+  output_of,
+  scripted_model,
+} from '../lib/agent.mjs';
 import { calling_model } from '../lib/calling_model.mjs';
-import { socket_path } from '../lib/lines.mjs';
 import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
 import {
   clean_environment,
-  example,
   program,
-  run_program,
   start_example,
   start_server,
   temporary_folder,
   until,
 } from '../lib/server.mjs';
-
-const kDemo = 'stream up to 10 numbers, and tell me the last number of the sequence';
-
-const agent = (args, options) => run_program(['agent', ...args], options);
-
-async function events_of(args, options) {
-  const { code, stdout, stderr } = await agent(['--json', ...args], options);
-  return { code, stderr, events: stdout.trim().split('\n').map((line) => JSON.parse(line)) };
-}
-
-const of_type = (events, type) => events.filter((event) => event.type === type);
-
-// What holds for the events of each run.
-function check_stream(events) {
-  events.forEach((event, index) => assert.equal(event.sequence_number, index));
-  assert.equal(events[0].type, 'sluice:run.started');
-  assert.equal(events.at(-1).type, 'sluice:run.done');
-  let open = null;
-  let items = 0;
-  for (const event of events) {
-    if (event.type === 'response.created') {
-      assert.equal(open, null);
-      open = event.response.id;
-      items = 0;
-    }
-    if (event.type === 'response.output_item.added') assert.equal(event.output_index, items);
-    if (event.type === 'response.output_item.done') assert.equal(event.output_index, items++);
-    if (/^response\.(completed|incomplete|failed)$/.test(event.type)) {
-      assert.equal(event.response.id, open);
-      assert.equal(event.response.output.length, items);
-      open = null;
-    }
-  }
-  const started = of_type(events, 'sluice:tool.output.started').map((event) => event.call_id);
-  const done = of_type(events, 'sluice:tool.output.done').map((event) => event.call_id);
-  assert.deepEqual(done.sort(), started.sort());
-}
-
-// A model with the API of chat completions, whose answers are those of `script`: a function of the
-// messages that returns {text} or {calls: [{name, arguments}]}.
-async function scripted_model(t, script) {
-  const asked = [];
-  const server = createServer((request, response) => {
-    if (request.url.endsWith('/models')) {
-      return response.end(JSON.stringify({ data: [{ id: 'scripted' }] }));
-    }
-    let body = '';
-    request.on('data', (chunk) => (body += chunk));
-    request.on('end', () => {
-      const { messages, tools } = JSON.parse(body);
-      asked.push({ messages, tools });
-      const answer = script(messages, asked.length);
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-      const send = (delta, finish_reason = null) =>
-        response.write(
-          `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`,
-        );
-      if (answer.text) send({ role: 'assistant', content: answer.text });
-      answer.calls?.forEach((call, index) =>
-        send({
-          tool_calls: [
-            {
-              index,
-              id: `id_${asked.length}_${index}`,
-              type: 'function',
-              function: { name: call.name, arguments: JSON.stringify(call.arguments) },
-            },
-          ],
-        }),
-      );
-      send({}, answer.calls ? 'tool_calls' : 'stop');
-      response.end('data: [DONE]\n\n');
-    });
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => server.close());
-  return { url: `http://127.0.0.1:${server.address().port}/v1`, asked };
-}
-
-// Each call of a tool is answered once, right behind it, as strict APIs demand.
-function check_history({ messages }) {
-  for (let i = 0; i < messages.length; ++i) {
-    if (messages[i].role === 'tool') assert.fail('a result without a call');
-    for (const call of messages[i].tool_calls ?? []) {
-      assert.equal(messages[++i].role, 'tool');
-      assert.equal(messages[i].tool_call_id, call.id);
-    }
-  }
-  assert.notEqual(messages.at(-1).role, 'assistant');
-}
-
-test('the demo shows numbers as they come, comments on them, and has the last one', async () => {
-  const { code, events, stderr } = await events_of([kDemo]);
-  assert.equal(code, 0, stderr);
-  check_stream(events);
-  const output = of_type(events, 'sluice:tool.output.delta');
-  assert.equal(output.map((event) => event.delta).join(''), '2 4 6 8 10 12 14 16 18 20.');
-  const comment = events.findIndex((event) => event.type === 'response.output_text.delta');
-  assert.ok(comment > 0 && comment < events.lastIndexOf(output.at(-1)), 'it spoke meanwhile');
-  assert.match(events.at(-1).output_text, /\b20\b/);
-});
-
-test('the demo works with the server of the example, in every way to reach it', async (t) => {
-  const path = socket_path(t);
-  const http = await start_example(t, 'relay', ['--unix', path]);
-  const ways = {
-    'streamable HTTP': ['--server', http.mcp_url],
-    'HTTP with SSE': ['--server', http.mcp_url.replace(/\/mcp$/, '/sse')],
-    'a WebSocket': ['--server', http.mcp_url.replace(/^http/, 'ws').replace(/\/mcp$/, '/ws')],
-    'a Unix socket': ['--server', `unix:${path}`],
-    stdio: ['--', example('relay'), '--stdio'],
-  };
-  for (const [name, way] of Object.entries(ways)) {
-    const [server, command] = way[0] === '--' ? [[], way] : [way, []];
-    const { code, events, stderr } = await events_of([...server, kDemo, ...command]);
-    assert.equal(code, 0, `${name}: ${stderr}`);
-    check_stream(events);
-    const output = of_type(events, 'sluice:tool.output.delta');
-    assert.equal(output.map((event) => event.delta).join(''), '2 4 6 8 10 12 14 16 18 20.', name);
-    assert.match(events.at(-1).output_text, /\b20\b/, name);
-  }
-});
 
 test('a remote model sees updates, asks for the state, and stops a tool', async (t) => {
   const model = await scripted_model(t, (messages, turn) => {
@@ -189,13 +73,8 @@ test('two calls of one tool are told apart, and a third that is the same is refu
   assert.equal(code, 0, stderr);
   const ids = of_type(events, 'sluice:tool.output.started').map((event) => event.call_id);
   assert.equal(ids.length, 2);
-  const output = (id) =>
-    of_type(events, 'sluice:tool.output.delta')
-      .filter((event) => event.call_id === id)
-      .map((event) => event.delta)
-      .join('');
-  assert.equal(output(ids[0]), '2 4.');
-  assert.equal(output(ids[1]), '2 4 6 8.');
+  assert.equal(output_of(events, ids[0]), '2 4.');
+  assert.equal(output_of(events, ids[1]), '2 4 6 8.');
   const results = model.asked[1].messages.filter((message) => message.role === 'tool');
   assert.deepEqual(
     results.map((message) => message.content),
@@ -243,6 +122,60 @@ test('a run is recorded and shown again', async (t) => {
   assert.equal(wrong.code, 2);
 });
 
+// A trace whose events come at these times, in milliseconds.
+function trace_of(t, times) {
+  const file = join(temporary_folder(t), 'run.jsonl');
+  const lines = times.map((at, index) => {
+    const event = { type: 'response.output_text.delta', sequence_number: index, delta: `${at} ` };
+    return `${JSON.stringify({ at_us: at * 1000, event })}\n`;
+  });
+  writeFileSync(file, lines.join(''));
+  return file;
+}
+
+test('a recorded run is shown as fast as it was, or at another speed', async (t) => {
+  // How long it takes. No event comes before its time.
+  const replay = async (times, ...speed) => {
+    const factor = Number(speed.at(-1) ?? 1);
+    const begun = performance.now();
+    const early = [];
+    let came = '';
+    const on_stdout = (text) => {
+      came += text;
+      const at = Number(came.trim().split(' ').at(-1));
+      if (factor > 0 && performance.now() - begun < at / factor) early.push(at);
+    };
+    const words = ['--replay', trace_of(t, times), ...speed];
+    const { code, stdout, stderr } = await agent(words, { on_stdout });
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout.trim(), times.join(' '));
+    assert.deepEqual(early, [], `at speed ${factor}`);
+    return performance.now() - begun;
+  };
+  const kFive = [0, 75_000, 150_000, 225_000, 300_000]; // longer than the program may run
+  const slow = await replay(kFive, '--speed', '100');
+  const fast = await replay(kFive, '--speed', '1000');
+  assert.ok(slow >= 3000 && fast < slow, `${slow} ms at 100, ${fast} ms at 1000`);
+  await replay([0, 400, 800]);
+  await replay([0, 400, 800], '--speed', '0.5');
+  await replay(kFive, '--speed', '0');
+  const wrong = await agent(['--replay', trace_of(t, [0]), '--speed', '-1']);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--speed: give a number; 0 is at once/);
+});
+
+test('an interrupt ends what is shown of a recorded run', async (t) => {
+  const child = spawn(program, ['agent', '--replay', trace_of(t, [0, 300_000])], {
+    env: clean_environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  await once(child.stdout, 'data');
+  child.kill('SIGINT');
+  assert.deepEqual(await exited, [130, null]);
+});
+
 test('limits and what goes wrong are said', async (t) => {
   const endless = await scripted_model(t, (messages, turn) =>
     turn > 3
@@ -271,6 +204,7 @@ test('limits and what goes wrong are said', async (t) => {
     [['--price', '1,-1', 'x'], /--price: give PROMPT,COMPLETION/, 2],
     [['--reaction-price', '1,1', 'x'], /--reaction-price belongs to --reaction-model/, 2],
     [['--server', 'http://127.0.0.1:1/mcp', 'x'], /./, 4],
+    [['--revision', '2020-01-01', '--server', 'http://127.0.0.1:1/mcp', 'x'], /--revision: give/, 2],
     [['--server', 'no-such-name', 'x'], /no-such-name/, 2],
     [[], /there is no prompt/, 2],
   ]) {

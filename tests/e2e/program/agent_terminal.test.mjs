@@ -96,6 +96,42 @@ test('a question of a tool is asked in place', async (t) => {
   assert.match(terminal.seen, /A table for 2 is booked for Mira\./);
 });
 
+test('tools have a lane in colour beside that of the model', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const run = async ({ NO_COLOR, TERM = 'xterm' }, is_piped = false) => {
+    const model = await calling_model(t, ['count', { to: 3 }]);
+    const words = [
+      ...['agent', '--yes', '--policy', 'pass', '--model', model.url, '--server', server.mcp_url],
+      'Count',
+    ];
+    const env = { NO_COLOR, TERM };
+    if (is_piped) {
+      const { code, stdout, stderr } = await run_program(words, { env });
+      assert.equal(code, 0, stderr);
+      return stdout + stderr;
+    }
+    const terminal = new Terminal(t, [program, ...words], { env });
+    assert.equal(await terminal.exit_code(), 0, terminal.seen);
+    return terminal.seen.replaceAll('\r\n', '\n');
+  };
+  const kPlain =
+    '  count | called with {"to":3}\n' +
+    '  count | 1\n  count | 2\n  count | 3\n' +
+    '  count | completed: {"sum":6}\n' +
+    '({"sum":6}) \n';
+  const coloured = await run({ NO_COLOR: '' });
+  const kCode = /\x1b\[\d+m/g;
+  assert.equal(coloured.replaceAll(kCode, ''), kPlain);
+  const lines = coloured.trimEnd().split('\n');
+  for (const line of lines.slice(0, -1)) {
+    assert.ok(line.startsWith('\x1b[36m  count | \x1b[0m'), JSON.stringify(line));
+  }
+  assert.equal(lines.at(-1), '({"sum":6})', 'what the model says is as it is');
+  assert.equal(await run({ NO_COLOR: '1' }), kPlain);
+  assert.equal(await run({ NO_COLOR: '', TERM: 'dumb' }), kPlain);
+  assert.equal(await run({ NO_COLOR: '' }, true), kPlain);
+});
+
 test('a recorded run is shown event by event, forward and back', async (t) => {
   const file = join(temporary_folder(t), 'run.jsonl');
   const model = await calling_model(t);

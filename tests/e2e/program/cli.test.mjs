@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { kDemo } from '../lib/agent.mjs';
 import { model_file } from '../lib/model.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
 import {
@@ -18,6 +19,7 @@ import {
   run_program,
   start_everything,
   start_server,
+  temporary_folder,
   until,
 } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
@@ -240,6 +242,23 @@ test('scripts/run away from a terminal: an answer and 0; the second start is qui
   });
   assert.equal(second.code, 0, second.stderr);
   assert.ok(first_token < 3000, `the first token came after ${first_token} ms`);
+});
+
+test('scripts/run agent shows the demo, with all words after it, in the folder of the caller', async (t) => {
+  const cwd = temporary_folder(t);
+  const asked = await run_program(['agent', '--trace', 'run.jsonl', kDemo], {
+    command: kRun,
+    env: home(t),
+    cwd,
+    deadline: 170_000,
+  });
+  assert.equal(asked.code, 0, asked.stderr);
+  const written = [...asked.stdout.matchAll(/^ *stream_numbers \| ([\d .]+)$/gm)];
+  assert.equal(written.map(([, numbers]) => numbers).join(''), '2 4 6 8 10 12 14 16 18 20.');
+  assert.match(asked.stdout, /^[^|]*\b20\b[^|]*$/m, 'the model names the last number');
+  assert.deepEqual(readdirSync(cwd), ['run.jsonl']);
+  const refused = await run_program(['agent', '--max-turns', '0', 'Go'], { command: kRun, env: home(t) });
+  assert.equal(refused.code, 2, refused.stderr);
 });
 
 test('scripts/run on a terminal opens a chat with a model of its own', async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { check_stream, events_of, kDemo, of_type, output_of } from '../lib/agent.mjs';
 import { start_llama_server } from '../lib/llama_server.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
 import { run_program, start_server, until } from '../lib/server.mjs';
@@ -90,6 +91,34 @@ for (const api of ['chat', 'responses']) {
     assert.equal(answered.finish_reason, 'stop');
     assert.match(answered.text, /sunny|17/);
     assert.doesNotMatch(server.output, /made up for/);
+  });
+
+  test(`${api}: an agent calls a tool, and has its result`, async () => {
+    const words = ['--model', llama.url, '--model-api', api, '--temperature', '0', kDemo];
+    const { code, events, stderr } = await events_of(['--policy', 'pass', ...words]);
+    assert.equal(code, 0, stderr);
+    check_stream(events);
+    const [{ model }] = of_type(events, 'sluice:run.started');
+    assert.match(model, /sluice-tiny\.gguf$/);
+    const [{ tool, arguments: given, call_id }] = of_type(events, 'sluice:tool.output.started');
+    assert.deepEqual([tool, given], ['stream_numbers', { count: 10 }]);
+    assert.equal(output_of(events, call_id), '2 4 6 8 10 12 14 16 18 20.');
+    assert.equal(events.at(-1).output_text, 'The last number is 20.');
+    assert.ok(events.at(-1).usage.output_tokens > 0);
+  });
+
+  test(`${api}: an agent shows it what a running tool has written`, async () => {
+    const words = ['--model', llama.url, '--model-api', api, '--temperature', '0'];
+    const prompt = 'stream up to 14 numbers, and tell me the last number of the sequence';
+    const { code, events, stderr } = await events_of(['--policy', 'every=3', ...words, prompt]);
+    assert.equal(code, 0, stderr);
+    check_stream(events);
+    assert.equal(of_type(events, 'sluice:tool.output.started').length, 1, 'it calls once');
+    const shown = events.findIndex(({ type }) => type === 'sluice:tool.reaction.started');
+    const done = events.findIndex(({ type }) => type === 'sluice:tool.output.done');
+    assert.ok(shown > 0 && shown < done, 'the tool still ran');
+    // How much it is shown at a time decides whether so small a model finds the last one.
+    assert.match(events.at(-1).output_text, /number is \d/);
   });
 
   test(`${api}: schemas, grammars, stops and seeds reach it`, async (t) => {
