@@ -71,7 +71,8 @@ struct ReactionPolicy {
 /// What may be changed or refused on its way. Each function returns what is to be used instead, or
 /// an error, whose text is told to the model or, for the input and the output, ends the run. They
 /// run on the thread of all clients and must not wait. An empty one lets everything through. What
-/// they throw counts as an error without its text. An input of which nothing is left is an error.
+/// they throw counts as an error without its text. An input of which nothing is left is an error;
+/// its images go with what is left.
 struct Guardrails {
   std::function<std::expected<std::string, Error>(std::string text)> input = {};
   std::function<std::expected<std::string, Error>(std::string text)> output =
@@ -191,10 +192,10 @@ struct AgentOptions {
   std::size_t max_update = std::size_t{8} << 10U;
   /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
   std::size_t max_result = std::size_t{256} << 10U;
-  /// How many images of tools the model is shown, the last ones, for a model that sees; 0: none. It
-  /// knows others by a text that says what they are, and so after Agent::resume(). Images are PNG,
-  /// JPEG, GIF or WebP of at most 8 MiB in Base64. None, if the model's server refuses a request
-  /// with images, and where roles alternate.
+  /// How many images of tools and users the model is shown, the last ones, for a model that sees;
+  /// 0: none, and inputs may have none. It knows others by a text that says what they are, and so
+  /// after Agent::resume(). Images are PNG, JPEG, GIF or WebP of at most 8 MiB in Base64. None, if
+  /// the model's server refuses a request with images, and where roles alternate.
   std::size_t max_images = 0;
 
   /// Whether tool_status and tool_cancel are offered beside the tools.
@@ -222,7 +223,7 @@ struct HandoffOptions {
   RunningCalls running_calls = RunningCalls::transfer;
 };
 
-/// A text for a run that is under way.
+/// What a user says to a run that is under way.
 struct RunInput {
   enum class When : std::uint8_t {
     asap,       // before the next answer; calls that run are not waited for
@@ -232,6 +233,7 @@ struct RunInput {
   };
   std::string text;
   When when = When::asap;
+  std::vector<ChatImage> images = {};
 };
 
 }  // namespace sluice

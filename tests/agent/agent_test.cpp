@@ -137,6 +137,40 @@ TEST_F(AgentApiTest, InputsComeFromAnyThread) {
   }
 }
 
+TEST_F(AgentApiTest, AnInputHasTextsAndImages) {
+  const std::string gif = "GIF89a, a small one";
+  const ScriptedModel model({calls("two_steps"), says("A cat, and a dog.")});
+  auto run = agent(model, {.max_images = 2}).run({"What is this?", image_from_bytes(gif), "Look!"});
+  const ChatMessage first = model.asked(0).messages.back();
+  EXPECT_EQ(first.content, "What is this?\n\n[image: image/gif]\n\nLook!");
+  ASSERT_EQ(first.images.size(), 1U);
+  EXPECT_EQ(first.images[0].mime_type, "image/gif");
+  EXPECT_EQ(*first.images[0].base64, *image_from_bytes(gif).base64);
+  run.inject({image_from_bytes(gif), "And this?"}, RunInput::When::silent);
+  gates.opened.set_value();
+  EXPECT_TRUE(run.result().is_completed());
+  const ChatMessage second = model.asked(1).messages.back();
+  EXPECT_EQ(second.content, "[image: image/gif]\n\nAnd this?");
+  EXPECT_EQ(second.images.size(), 1U);
+
+  const auto code = [](const auto& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return 0;
+  };
+  EXPECT_EQ(code([] { (void)image_from_bytes("<svg/>"); }), -32602);
+  EXPECT_EQ(code([] { (void)AgentInput({"a", ChatImage()}); }), -32602);
+  const ScriptedModel other({calls("two_steps")});
+  const Agent blind = agent(other);
+  EXPECT_EQ(code([&] { (void)blind.run({"Look!", image_from_bytes(gif)}); }), -32602);
+  auto sees_nothing = blind.run("Go");
+  EXPECT_EQ(code([&] { sees_nothing.inject({image_from_bytes(gif)}); }), -32602);
+  EXPECT_EQ(code([&] { sees_nothing.inject({""}); }), -32602);
+}
+
 TEST_F(AgentApiTest, CallsWaitForApproval) {
   for (const bool agrees : {true, false}) {
     const ScriptedModel model({calls("log"), says("Done.")});

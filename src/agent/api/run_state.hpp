@@ -23,12 +23,12 @@ class RunState {
   /// What a run begins with.
   struct Begin {
     std::string id = {};  // empty: a new one
-    std::optional<std::string> input = {};
+    std::optional<AgentInput> input = {};
     std::optional<json::object> state = {};  // that it goes on with
     std::uint64_t version = 0;               // of what the store has
     TraceContext parent = {};
   };
-  /// Throws Error -32602, if the state is broken or the input empty.
+  /// Throws Error -32602, if the state is broken or the run does not take the input.
   RunState(std::shared_ptr<AgentState> agent, Begin begin);
   ~RunState();
   RunState(const RunState&) = delete;

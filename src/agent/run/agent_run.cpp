@@ -94,24 +94,35 @@ void AgentRun::offer() {
   last_generation_.reset();
 }
 
-void AgentRun::start(std::string input) {
-  begin();
-  inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = std::move(input)}});
-  keep();
-  later();
+Result<void> AgentRun::check_input(std::string_view text,
+                                   const std::vector<ChatImage>& images) const {
+  if (text.empty()) return fail(-32602, "The input has no text");
+  if (images.empty() || history_options().max_images > 0) return {};
+  return fail(-32602, "The input has images, and the model is shown none (max_images)");
 }
 
-Result<std::string> AgentRun::inject(RunInput input) {
-  if (phase_ != Phase::running) return fail(-32602, "The run takes no more input");
-  if (input.text.empty()) return fail(-32602, "The input has no text");
-  if (inputs_.size() >= options_.max_inputs) {
-    return fail(kBusy, std::to_string(options_.max_inputs) + " inputs wait already");
-  }
+std::string AgentRun::add_input(RunInput input) {
   std::string id = "input_" + std::to_string(++last_input_);
   inputs_.push_back({id, std::move(input)});
   keep();
   later();
   return id;
+}
+
+void AgentRun::start(AgentInput input) {
+  begin();
+  add_input({.text = input.text(), .images = input.images()});
+}
+
+Result<std::string> AgentRun::inject(RunInput input) {
+  if (phase_ != Phase::running) return fail(-32602, "The run takes no more input");
+  if (auto checked = check_input(input.text, input.images); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (inputs_.size() >= options_.max_inputs) {
+    return fail(kBusy, std::to_string(options_.max_inputs) + " inputs wait already");
+  }
+  return add_input(std::move(input));
 }
 
 void AgentRun::cancel_turn() {
@@ -271,7 +282,7 @@ bool AgentRun::deliver_inputs(bool is_asked) {
       }
       each.input.text = *std::move(text);
     }
-    history_.add_input(each.input.text);
+    history_.add_input(each.input.text, std::move(each.input.images));
     write(AgentEventType::input_delivered, {}, {{"input_id", each.id}});
   }
   inputs_ = std::move(left);

@@ -24,6 +24,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "engine/engine.hpp"
+#include "sluice/agent_input.hpp"
 #include "sluice/agent_options.hpp"
 
 namespace sluice {
@@ -56,19 +57,23 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
   /// call. Call before it begins.
   void trace_with(const RunSpans& spans) { spans_ = &spans; }
+  /// Error -32602: the input is empty, or has images and the model is shown none. Call before
+  /// start() and resume(), after restore().
+  [[nodiscard]] Result<void> check_input(std::string_view text,
+                                         const std::vector<ChatImage>& images) const;
   /// Begins. Call once, or resume().
-  void start(std::string input);
+  void start(AgentInput input);
   /// Takes over what state() was. Call before resume(). Error -32602: it is broken, and the run of
   /// no use.
   Result<void> restore(const json::object& state);
   /// Goes on with what was restored. Calls that had begun go on if they are tasks, are made again
   /// if they only read, and have an unknown end otherwise. An input has budgets of its own. Without
   /// one, a run that was over ends as it had ended.
-  void resume(std::optional<std::string> input);
+  void resume(std::optional<AgentInput> input);
   /// All that is needed to go on later. The output of running tools is not part of it.
   [[nodiscard]] json::object state() const;
   /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
-  /// is over or has not begun.
+  /// is over or has not begun, and those of check_input().
   Result<std::string> inject(RunInput input);
   /// Ends a call; the model is told. Error -32602, if none of this id runs.
   Result<void> cancel_call(std::string_view call_id);
@@ -149,6 +154,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// `of`: the agent that had the run.
   Result<void> restore_call(const json::object& kept, std::string_view of);
   Result<void> restore_handoff(const json::object& kept);
+  std::string add_input(RunInput input);
   /// Does in a later turn what is to be done.
   void later();
   void advance();

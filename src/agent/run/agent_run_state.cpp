@@ -304,21 +304,21 @@ void AgentRun::admit_again(RunningCall& call) {
   await_approval(call);
 }
 
-void AgentRun::resume(std::optional<std::string> input) {
+void AgentRun::resume(std::optional<AgentInput> input) {
   begin();
   if (!input && !end_status_.empty()) return end(end_status_, end_reason_);
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::ended) admit_again(*call);
   }
-  if (input) {
-    turns_ = 0;
-    reactions_ = 0;
-    usage_ = {};
-    used_up_.clear();
-    inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = *std::move(input)}});
+  if (!input) {
+    keep();
+    return later();
   }
-  keep();
-  later();
+  turns_ = 0;
+  reactions_ = 0;
+  usage_ = {};
+  used_up_.clear();
+  add_input({.text = input->text(), .images = input->images()});
 }
 
 }  // namespace sluice
