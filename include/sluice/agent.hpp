@@ -109,6 +109,11 @@ class [[nodiscard]] Run {
   void cancel_turn();
   /// Ends the run. Within a callback of a client, soon.
   void cancel();
+  /// From now on the model is shown what this call writes by another policy than its tool's, also
+  /// if the run is handed over. What waits to be shown counts; a pattern is looked for in what is
+  /// written afterwards. It is not kept: after Agent::resume() the tool's counts again. Throws
+  /// Error -32602 if no call of this id runs or waits, or if the policy makes no sense.
+  void set_policy(std::string_view call_id, ReactionPolicy policy);
   /// Lets a call go on that waits for approval. Throws Error -32602 if none of this id does.
   void approve(std::string_view call_id);
   /// The same, but the call is not made. The model is told `reason`.
@@ -123,8 +128,8 @@ class [[nodiscard]] Run {
 class Agent {
  public:
   /// Asks the servers for their tools. Throws Error: what Client::tools() throws, with the server's
-  /// label; -32602 if a policy makes no sense or names a tool that there is not, no call may run, a
-  /// price or the budget of cost is no amount, or there is no price for the budget.
+  /// label; -32602 if a policy makes no sense, it or a grace names a tool that there is not, no
+  /// call may run, a price or the budget of cost is no amount, or there is no price for the budget.
   explicit Agent(Model model, AgentOptions options = {});
 
   /// The tools, as the model knows them.

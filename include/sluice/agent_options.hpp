@@ -129,6 +129,12 @@ struct RunEventsOptions {
   std::size_t max_model_events = 1000;
 };
 
+/// The policy of a call of this tool with these arguments; nothing: that of the tool. Runs on the
+/// thread of all clients and must not wait. What makes no sense, or is thrown, counts as nothing,
+/// and is logged.
+using PolicyRule = std::function<std::optional<ReactionPolicy>(const AgentTool& tool,
+                                                               const json::object& arguments)>;
+
 /// Why a call of this tool with these arguments must be approved; an empty text: it need not be.
 /// Runs on the thread of all clients and must not wait.
 using ApprovalRule =
@@ -144,7 +150,8 @@ struct AgentOptions {
 
   ReactionPolicy policy = {};  // of tools that have none of their own
   std::map<std::string, ReactionPolicy, std::less<>> policies = {};  // by tool
-  ApprovalRule approval = {};                                        // empty: no call must be
+  PolicyRule policy_rule = {};  // for single calls; empty: all have that of their tool
+  ApprovalRule approval = {};   // empty: no call must be
   Guardrails guardrails = {};
 
   RunBudget budget = {};
@@ -157,6 +164,7 @@ struct AgentOptions {
   std::chrono::nanoseconds call_timeout = {};  // of a call, in total; 0: none
   /// How long calls may go on that still run after the last answer; their output is for the user.
   std::chrono::nanoseconds grace = std::chrono::milliseconds(500);
+  std::map<std::string, std::chrono::nanoseconds, std::less<>> graces = {};  // by tool, instead
   RunEventsOptions events = {};
   /// Where runs are kept, so that Agent::resume() can go on with them; null: nowhere. A run is kept
   /// before each call is made, and fails if that is not possible. Calls become tasks wherever their

@@ -105,6 +105,10 @@ void Run::cancel() {
   state_->cancel();
 }
 
+void Run::set_policy(std::string_view call_id, ReactionPolicy policy) {
+  state_->set_policy(call_id, std::move(policy));
+}
+
 void Run::approve(std::string_view call_id) {
   state_->approve(call_id);
 }

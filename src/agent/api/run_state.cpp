@@ -179,6 +179,10 @@ void RunState::tell(void (AgentRun::*what)()) {
   });
 }
 
+void RunState::set_policy(std::string_view call_id, ReactionPolicy policy) {
+  require(on_loop([&] { return run_->set_policy(call_id, std::move(policy)); }));
+}
+
 void RunState::approve(std::string_view call_id) {
   require(on_loop([&] { return run_->approve(call_id); }));
 }

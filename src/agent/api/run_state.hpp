@@ -52,6 +52,7 @@ class RunState {
   // On the loop's thread, these happen in a later turn.
   void cancel_turn() { tell(&AgentRun::cancel_turn); }
   void cancel() { tell(&AgentRun::cancel); }
+  void set_policy(std::string_view call_id, ReactionPolicy policy);
   void approve(std::string_view call_id);
   void reject(std::string_view call_id, std::string_view reason);
 

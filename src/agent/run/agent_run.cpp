@@ -43,7 +43,7 @@ std::string_view to_string(ToolEnd::Status status) {
 AgentRun::AgentRun(Executor& loop, RunEvents& events, RunAgent agent)
     : loop_(&loop), events_(&events), history_(RunHistoryOptions()) {
   adopt(std::move(agent));
-  for (Duration* const each : {&options_.idle_timeout, &options_.call_timeout, &options_.grace,
+  for (Duration* const each : {&options_.idle_timeout, &options_.call_timeout,
                                &options_.budget.time, &options_.budget.last_answer}) {
     *each = at_most_forever(*each);
   }
@@ -171,7 +171,7 @@ void AgentRun::advance() {
   const TimePoint now = loop_->clock().now();
   expire(now);
   if (phase_ == Phase::grace) {
-    if (running_ == 0 || *grace_until_ <= now) return end(end_status_, end_reason_);
+    if (running_ == 0) return end(end_status_, end_reason_);
     return arm();
   }
   if (phase_ == Phase::running) start_waiting();
@@ -314,8 +314,8 @@ void AgentRun::finish(std::string status, std::string reason) {
   end_status_ = std::move(status);
   end_reason_ = std::move(reason);
   phase_ = Phase::grace;
-  grace_until_ = loop_->clock().now() + options_.grace;
-  arm();
+  grace_from_ = loop_->clock().now();
+  later();
 }
 
 void AgentRun::end(std::string status, std::string reason) {
@@ -375,6 +375,10 @@ void AgentRun::expire(TimePoint now) {
     if (call->state != RunningCall::State::running) continue;
     const bool is_silent = options_.idle_timeout > Duration::zero() && !call->is_paused &&
                            now >= call->heard_at + options_.idle_timeout;
+    if (phase_ == Phase::grace && now >= grace_from_ + call->grace) {
+      end_call(*call, {.status = ToolEnd::Status::cancelled, .text = "The run is over"});
+      continue;
+    }
     const bool is_late =
         options_.call_timeout > Duration::zero() && now >= call->started_at + options_.call_timeout;
     if (!is_silent && !is_late) continue;
@@ -398,7 +402,6 @@ std::optional<TimePoint> AgentRun::last_answer_until() const {
 }
 
 std::optional<TimePoint> AgentRun::next_deadline() const {
-  if (phase_ == Phase::grace) return grace_until_;
   std::optional<TimePoint> next;
   const auto note = [&next](TimePoint when) {
     if (!next || when < *next) next = when;
@@ -409,6 +412,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
       note(call->heard_at + options_.idle_timeout);
     }
     if (options_.call_timeout > Duration::zero()) note(call->started_at + options_.call_timeout);
+    if (phase_ == Phase::grace) note(grace_from_ + call->grace);
     if (phase_ != Phase::running || !options_.detaches || !can_react()) continue;
     const bool can_interrupt = answer_ != nullptr && !answer_->is_cancelled() &&
                                call->trigger.policy().interrupts &&

@@ -82,6 +82,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void cancel_turn();
   /// Ends the run.
   void cancel();
+  /// Gives a call another policy than its tool's, also if the run is handed over. Error -32602, if
+  /// none of this id has begun or waits, or the policy makes no sense.
+  Result<void> set_policy(std::string_view call_id, ReactionPolicy policy);
   /// Lets a call go on that waits for approval. Error -32602, if none of this id does.
   Result<void> approve(std::string_view call_id);
   /// The same, but the call is not made. The model is told `reason`.
@@ -210,7 +213,11 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   [[nodiscard]] std::string status_of(std::string_view call_id) const;
   [[nodiscard]] const RunningCall* duplicate_of(const AgentTool& tool,
                                                 const json::object& arguments) const;
-  [[nodiscard]] const ReactionPolicy& policy_of(std::string_view tool) const;
+  [[nodiscard]] ReactionPolicy policy_of(const std::string& name, const AgentTool& tool,
+                                         const json::object& arguments) const;
+  [[nodiscard]] Duration grace_of(std::string_view tool) const;
+  /// The call that has this id and has not ended, or null.
+  [[nodiscard]] RunningCall* open_call(std::string_view call_id) const;
   void start_waiting();
   void start_call(RunningCall& call);
   /// What the guardrails of the agent that makes a call make of its arguments.
@@ -268,7 +275,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// When the last answer was asked for; later by the time for which it was held up.
   TimePoint closing_at_{};
   std::optional<TimePoint> held_up_at_;  // since when nobody takes what the model says
-  std::optional<TimePoint> grace_until_;
+  TimePoint grace_from_{};
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length
   const RunSpans* spans_ = nullptr;

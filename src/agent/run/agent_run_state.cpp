@@ -249,11 +249,13 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
                         : std::ranges::find(tools, asked.name, &AgentTool::name);
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
-  const ReactionPolicy& policy = policy_of(asked.name);
   const bool is_gone = tool == tools.end();
-  auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), std::move(asked), host, std::move(agent),
-      is_gone ? kNoTool : *tool, parsed->get_object(), policy);
+  const AgentTool& called = is_gone ? kNoTool : *tool;
+  ReactionPolicy policy = policy_of(asked.name, called, parsed->get_object());
+  const Duration grace = grace_of(asked.name);
+  auto call = std::make_shared<RunningCall>(static_cast<RunningCall::Owner&>(*this),
+                                            std::move(asked), host, std::move(agent), called,
+                                            parsed->get_object(), std::move(policy), grace);
   if (!calls_.emplace(id, call).second) return broken_state("two calls have the same id");
   const std::string_view state = text_at(kept, "state");
   const auto ends = [&](ToolEnd::Status status, std::string text) {
