@@ -194,7 +194,8 @@ struct AgentOptions {
   std::optional<int> max_tokens = {};  // of one answer
   /// The most bytes of one answer. A longer one is broken off, as by its length.
   std::size_t max_answer = std::size_t{1} << 20U;
-  /// Whether the model's template demands that users and assistants alternate.
+  /// Whether the model's template demands that users and assistants alternate, so that inputs and
+  /// updates must be parts of the messages before them. Of a model in this process that is known.
   bool alternates = false;
   /// The most bytes of one interim update. Of a longer one the model is shown the end.
   std::size_t max_update = std::size_t{8} << 10U;

@@ -4,11 +4,13 @@
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
 
+#include "agent/history/strict_history_test_support.hpp"
 #include "agent/run/agent_run_test_support.hpp"
 
 namespace sluice {
@@ -169,6 +171,31 @@ TEST(AgentOutput, AnUpdateSaysThatTheCallWasMadeAnew) {
   bench.loop.run();
   EXPECT_THAT(bench.shown().back().content,
               AllOf(HasSubstr("made anew"), HasSubstr("two "), Not(HasSubstr("four"))));
+}
+
+TEST(AgentOutput, ATemplateThatDemandsItGetsRolesThatAlternate) {
+  RunBench bench;
+  bench.model.alternates = true;
+  bench.run = std::make_shared<AgentRun>(
+      bench.loop, bench.events, bench.agent_of(reacting(ReactionPolicy::When::every_chunk)));
+  bench.start();
+  bench.model.call("stream", {}, "a");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->inject({.text = "Well?"}));
+  ASSERT_TRUE(bench.run->inject({.text = "And?"}));
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, AllOf(HasSubstr("Well?"), HasSubstr("And?")));
+  EXPECT_EQ(why_not_strict(bench.shown(), true), "");
+  EXPECT_EQ(bench.shown().size(), 3U);
+  bench.model.say("Soon.");
+  bench.model.end();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->inject({.text = "Now?", .when = RunInput::When::interrupt}));
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, AllOf(HasSubstr("half"), HasSubstr("Now?")));
+  EXPECT_EQ(why_not_strict(bench.shown(), true), "");
 }
 
 TEST(AgentOutput, ARuleGivesSingleCallsAnotherPolicy) {
