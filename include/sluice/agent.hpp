@@ -74,7 +74,11 @@ class [[nodiscard]] Run {
 
   /// Names the run in its events, and in the store.
   const std::string& id() const;
-  /// What Agent::resume() needs to go on with the run as it is now.
+  /// What Agent::resume() needs to go on with the run as it is now. In it, `calls` are those that
+  /// the model has not been shown the end of. Their `state` says what is known of them:
+  /// "unapproved" or "waiting" (never begun), "begun" (with effects, it is not known after a crash
+  /// whether these happened), "unkept" (it has ended, but the store does not have that yet) or
+  /// "ended".
   json::object snapshot() const;
 
   /// Waits for the next event. Nothing: the last one was taken.

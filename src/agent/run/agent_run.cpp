@@ -184,6 +184,8 @@ void AgentRun::advance() {
   }
   if (options_.cancels_on_interrupt && has_input(true)) cancel_calls("Interrupted by the user");
   if (hand_over()) return arm();
+  // Nobody is told of an end that is not kept: after a crash it would not be known.
+  if (!ended_.empty()) return arm();
   deliver_ends();
   if (!history_.is_answered()) {
     const bool goes_on = options_.detaches && (is_new_ || !due_calls(true).empty() ||

@@ -70,7 +70,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// if they only read, and have an unknown end otherwise. An input has budgets of its own. Without
   /// one, a run that was over ends as it had ended.
   void resume(std::optional<AgentInput> input);
-  /// All that is needed to go on later. The output of running tools is not part of it.
+  /// All that is needed to go on later. The output of running tools is not part of it. Each call
+  /// that the model has not been shown the end of has a `state`: "unapproved" or "waiting" (never
+  /// begun), "begun" (whoever goes on does not know whether it was carried out), "unkept" (it has
+  /// ended, and the keeper does not have that yet) or "ended".
   [[nodiscard]] json::object state() const;
   /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
   /// is over or has not begun, and those of check_input().
@@ -119,6 +122,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
     std::string id;
     RunInput input;
   };
+  struct Ended {
+    AgentEvent event;
+    std::unique_ptr<ToolCall> task;  // null: it is none
+  };
   /// Tokens of all answers, and what they cost.
   struct TokenSum {
     std::uint64_t prompt = 0;
@@ -145,11 +152,16 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// The agent of this name, if hand-offs lead to it from those that were reached, and to no other
   /// of this name.
   [[nodiscard]] std::optional<RunAgent> reachable_agent(std::string_view name) const;
+  /// Whether a model's template demands that users and assistants alternate.
+  [[nodiscard]] bool alternates() const;
   [[nodiscard]] RunHistoryOptions history_options() const;
   /// Says that the run has begun, and what tools there are.
   void begin();
   /// Says what the model is offered.
   void offer();
+  [[nodiscard]] json::object state_with(std::string_view unkept) const;
+  /// Tells of the first ended calls that they have ended.
+  void tell_ended(std::size_t count);
   /// Begins to keep the state as it is now, or once that is kept which is being kept.
   void keep();
   /// `marked`: the calls that were kept as begun.
@@ -281,9 +293,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   const RunSpans* spans_ = nullptr;
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
-  /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known
-  /// to be still the one whose they are, and may cancel them.
-  std::vector<std::unique_ptr<ToolCall>> ended_tasks_;
+  /// Calls that have ended, until that is kept. Only then anybody is told, and the run is known to
+  /// be still the one whose tasks they are, and may cancel these.
+  std::vector<Ended> ended_;
   std::size_t keeping_ended_ = 0;  // so many of these have ended in the state that is being kept
   bool keeps_again_ = false;       // the state has changed meanwhile
   std::optional<AgentEvent> last_event_;  // waits until the state is kept

@@ -252,18 +252,22 @@ void AgentRun::end_call(RunningCall& call, ToolEnd end) {
   if (call.state == RunningCall::State::running) --running_;
   call.state = RunningCall::State::ended;
   call.is_marked = false;
-  if (keeper_ != nullptr && !call.task.empty() && call.running != nullptr) {
-    ended_tasks_.push_back(std::move(call.running));
-  }
+  ended_.push_back({.event = {.type = AgentEventType::tool_output_done,
+                              .turn = responses_,
+                              .call_id = id,
+                              .text = end.text,
+                              .data = {{"status", to_string(end.status)}, {"result", end.result}}},
+                    .task = call.task.empty() ? nullptr : std::move(call.running)});
   call.running.reset();
-  events_->push({.type = AgentEventType::tool_output_done,
-                 .turn = responses_,
-                 .call_id = id,
-                 .text = end.text,
-                 .data = {{"status", to_string(end.status)}, {"result", end.result}}});
   call.end = std::move(end);
-  keep();
+  keeper_ == nullptr ? tell_ended(ended_.size()) : keep();
   later();
+}
+
+void AgentRun::tell_ended(std::size_t count) {
+  const auto end = ended_.begin() + static_cast<std::ptrdiff_t>(count);
+  for (auto each = ended_.begin(); each != end; ++each) events_->push(std::move(each->event));
+  ended_.erase(ended_.begin(), end);
 }
 
 void AgentRun::cancel_calls(std::string_view why) {
