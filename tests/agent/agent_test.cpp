@@ -1,5 +1,6 @@
 #include "sluice/agent.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -234,6 +235,29 @@ TEST_F(AgentApiTest, AFunctionThatThrowsRefuses) {
   EXPECT_EQ(wait_for(asks, Type::approval_required).data.at("reason"), "the rule says so");
 }
 
+TEST_F(AgentApiTest, ARuleOfPoliciesThatMakesNoSenseLeavesThatOfTheTool) {
+  for (const bool throws : {true, false}) {
+    Gates own;
+    const ScriptedModel model({calls("two_steps"), says("Half."), says("Done.")});
+    const Agent one(model.model(),
+                    {.servers = {{.label = "tools", .client = connect(tools(own))}},
+                     .policy = {.when = When::every_chunk},
+                     .policy_rule = [throws](const AgentTool&, const json::object&) {
+                       if (throws) throw std::runtime_error("secret");
+                       return std::optional(ReactionPolicy{.when = When::match, .pattern = "("});
+                     }});
+    auto run = one.run("Go");
+    const AgentEvent begun = wait_for(run, Type::tool_output_started);
+    wait_for(run, Type::reaction_done);
+    run.set_policy(begun.call_id, {.when = When::pass_through});
+    EXPECT_THROW(run.set_policy(begun.call_id, {.when = When::every_n, .every = 0}), Error);
+    EXPECT_THROW(run.set_policy("another", {}), Error);
+    own.opened.set_value();
+    const std::vector<AgentEvent> rest = all_events(run);
+    EXPECT_EQ(std::ranges::count(rest, Type::reaction_started, &AgentEvent::type), 0);
+  }
+}
+
 TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
   const ScriptedModel model({});
   const auto why = [&](AgentOptions options) {
@@ -249,6 +273,7 @@ TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
   EXPECT_THAT(why({.max_running = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.max_running_of_server = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.policies = {{"nothing", {}}}}), HasSubstr("no tool nothing"));
+  EXPECT_THAT(why({.graces = {{"nothing", 1s}}}), HasSubstr("no tool nothing"));
   EXPECT_THAT(why({.policies = {{"count", {.when = When::match, .pattern = "("}}}}),
               HasSubstr("policy of count"));
   EXPECT_THAT(why({.servers = {{.label = "tools", .client = connect(tools(gates))}}}),
