@@ -47,7 +47,7 @@ TEST_F(StreamToolTest, TheTextOfAStreamIsOutputOfTheCall) {
   auto serving = start(upstream, http{.port = 0});
   ASSERT_TRUE(serving);
   const std::string url = "http://127.0.0.1:" + std::to_string(serving->port()) + "/mcp";
-  for (Client from : {connect(url), connect(upstream)}) {
+  for (const Client& from : {connect(url), connect(upstream)}) {
     const ScriptedModel model({calls("ask", {{"prompt", "Count"}})});
     auto run = agent(model, from, {{"count", 500}, {"interval_us", 200}}).run("Go");
     const std::vector<AgentEvent> events = all_events(run);

@@ -73,7 +73,7 @@ Stream<std::string> follow(Client from, std::string method, json::object params,
       if (is_last == nullptr || *is_last != true) continue;
       guard.end();
       if (!said.empty()) co_yield text(said);
-      if (std::string why = why_broken(*chunk); !why.empty()) throw ToolError(std::move(why));
+      if (const std::string why = why_broken(*chunk); !why.empty()) throw ToolError(why);
       co_return whole + said;
     }
     if (said.empty()) continue;
