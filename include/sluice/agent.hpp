@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "sluice/agent_event.hpp"
+#include "sluice/agent_input.hpp"
 #include "sluice/agent_options.hpp"
 #include "sluice/json.hpp"
 #include "sluice/model.hpp"
@@ -73,7 +74,11 @@ class [[nodiscard]] Run {
 
   /// Names the run in its events, and in the store.
   const std::string& id() const;
-  /// What Agent::resume() needs to go on with the run as it is now.
+  /// What Agent::resume() needs to go on with the run as it is now. In it, `calls` are those that
+  /// the model has not been shown the end of. Their `state` says what is known of them:
+  /// "unapproved" or "waiting" (never begun), "begun" (with effects, it is not known after a crash
+  /// whether these happened), "unkept" (it has ended, but the store does not have that yet) or
+  /// "ended".
   json::object snapshot() const;
 
   /// Waits for the next event. Nothing: the last one was taken.
@@ -96,10 +101,10 @@ class [[nodiscard]] Run {
   /// The event as it is sent and recorded (docs/events.md).
   json::object to_object(const AgentEvent& event) const;
 
-  /// Gives the model a text. Returns the id that the event input_delivered has.
-  /// Throws Error: kBusy if AgentOptions::max_inputs wait; -32602 if the text is empty or the run
-  /// is over.
-  std::string inject(std::string text, RunInput::When when = RunInput::When::asap);
+  /// Gives the model another input. Returns the id that the event input_delivered has.
+  /// Throws Error: kBusy if AgentOptions::max_inputs wait; -32602 if the run is over, or for the
+  /// input as Agent::run().
+  std::string inject(AgentInput input, RunInput::When when = RunInput::When::asap);
   /// Ends a call; the model is told. Throws Error -32602 if none of this id runs.
   void cancel_call(std::string_view call_id);
   /// Breaks the answer off that is being given, takes a hand-off back that waits, and cancels all
@@ -108,6 +113,11 @@ class [[nodiscard]] Run {
   void cancel_turn();
   /// Ends the run. Within a callback of a client, soon.
   void cancel();
+  /// From now on the model is shown what this call writes by another policy than its tool's, also
+  /// if the run is handed over. What waits to be shown counts; a pattern is looked for in what is
+  /// written afterwards. It is not kept: after Agent::resume() the tool's counts again. Throws
+  /// Error -32602 if no call of this id runs or waits, or if the policy makes no sense.
+  void set_policy(std::string_view call_id, ReactionPolicy policy);
   /// Lets a call go on that waits for approval. Throws Error -32602 if none of this id does.
   void approve(std::string_view call_id);
   /// The same, but the call is not made. The model is told `reason`.
@@ -122,8 +132,8 @@ class [[nodiscard]] Run {
 class Agent {
  public:
   /// Asks the servers for their tools. Throws Error: what Client::tools() throws, with the server's
-  /// label; -32602 if a policy makes no sense or names a tool that there is not, no call may run, a
-  /// price or the budget of cost is no amount, or there is no price for the budget.
+  /// label; -32602 if a policy makes no sense, it or a grace names a tool that there is not, no
+  /// call may run, a price or the budget of cost is no amount, or there is no price for the budget.
   explicit Agent(Model model, AgentOptions options = {});
 
   /// The tools, as the model knows them.
@@ -141,8 +151,9 @@ class Agent {
 
   /// Begins a run. Empty `id`: it gets one. With an id that the store has, it fails. `parent`: the
   /// trace that the run belongs to, such as Call::trace(), which its calls pass on; null: none.
-  /// Throws Error -32602 if the input is empty.
-  Run run(std::string input, std::string id = {}, const TraceContext* parent = nullptr) const;
+  /// Throws Error -32602 if the input is empty, or has images and the model is shown none
+  /// (AgentOptions::max_images).
+  Run run(AgentInput input, std::string id = {}, const TraceContext* parent = nullptr) const;
 
   /// Goes on with a run that ended or broke off, also in another process, with the instructions and
   /// tools that this agent has; if it was handed over, those of the agent of that name that can be
@@ -156,12 +167,12 @@ class Agent {
   /// Calls that are still to be made, and those that are made again, pass the guardrails of the
   /// agent that has made them, as it is now, and wait for approval if it demands that, even if they
   /// were approved before.
-  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken or the input
-  /// is empty.
-  Run resume(const std::string& id, std::optional<std::string> input = {},
+  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken, or for
+  /// the input as run().
+  Run resume(const std::string& id, std::optional<AgentInput> input = {},
              const TraceContext* parent = nullptr) const;
   /// The same with what Run::snapshot() was. The run has a new id.
-  Run resume(const json::object& snapshot, std::optional<std::string> input = {},
+  Run resume(const json::object& snapshot, std::optional<AgentInput> input = {},
              const TraceContext* parent = nullptr) const;
 
  private:

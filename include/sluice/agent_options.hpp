@@ -71,7 +71,8 @@ struct ReactionPolicy {
 /// What may be changed or refused on its way. Each function returns what is to be used instead, or
 /// an error, whose text is told to the model or, for the input and the output, ends the run. They
 /// run on the thread of all clients and must not wait. An empty one lets everything through. What
-/// they throw counts as an error without its text. An input of which nothing is left is an error.
+/// they throw counts as an error without its text. An input of which nothing is left is an error;
+/// its images go with what is left.
 struct Guardrails {
   std::function<std::expected<std::string, Error>(std::string text)> input = {};
   std::function<std::expected<std::string, Error>(std::string text)> output =
@@ -128,6 +129,12 @@ struct RunEventsOptions {
   std::size_t max_model_events = 1000;
 };
 
+/// The policy of a call of this tool with these arguments; nothing: that of the tool. Runs on the
+/// thread of all clients and must not wait. What makes no sense, or is thrown, counts as nothing,
+/// and is logged.
+using PolicyRule = std::function<std::optional<ReactionPolicy>(const AgentTool& tool,
+                                                               const json::object& arguments)>;
+
 /// Why a call of this tool with these arguments must be approved; an empty text: it need not be.
 /// Runs on the thread of all clients and must not wait.
 using ApprovalRule =
@@ -143,7 +150,8 @@ struct AgentOptions {
 
   ReactionPolicy policy = {};  // of tools that have none of their own
   std::map<std::string, ReactionPolicy, std::less<>> policies = {};  // by tool
-  ApprovalRule approval = {};                                        // empty: no call must be
+  PolicyRule policy_rule = {};  // for single calls; empty: all have that of their tool
+  ApprovalRule approval = {};   // empty: no call must be
   Guardrails guardrails = {};
 
   RunBudget budget = {};
@@ -156,6 +164,7 @@ struct AgentOptions {
   std::chrono::nanoseconds call_timeout = {};  // of a call, in total; 0: none
   /// How long calls may go on that still run after the last answer; their output is for the user.
   std::chrono::nanoseconds grace = std::chrono::milliseconds(500);
+  std::map<std::string, std::chrono::nanoseconds, std::less<>> graces = {};  // by tool, instead
   RunEventsOptions events = {};
   /// Where runs are kept, so that Agent::resume() can go on with them; null: nowhere. A run is kept
   /// before each call is made, and fails if that is not possible. Calls become tasks wherever their
@@ -185,16 +194,17 @@ struct AgentOptions {
   std::optional<int> max_tokens = {};  // of one answer
   /// The most bytes of one answer. A longer one is broken off, as by its length.
   std::size_t max_answer = std::size_t{1} << 20U;
-  /// Whether the model's template demands that users and assistants alternate.
+  /// Whether the model's template demands that users and assistants alternate, so that inputs and
+  /// updates must be parts of the messages before them. Of a model in this process that is known.
   bool alternates = false;
   /// The most bytes of one interim update. Of a longer one the model is shown the end.
   std::size_t max_update = std::size_t{8} << 10U;
   /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
   std::size_t max_result = std::size_t{256} << 10U;
-  /// How many images of tools the model is shown, the last ones, for a model that sees; 0: none. It
-  /// knows others by a text that says what they are, and so after Agent::resume(). Images are PNG,
-  /// JPEG, GIF or WebP of at most 8 MiB in Base64. None, if the model's server refuses a request
-  /// with images, and where roles alternate.
+  /// How many images of tools and users the model is shown, the last ones, for a model that sees;
+  /// 0: none, and inputs may have none. It knows others by a text that says what they are, and so
+  /// after Agent::resume(). Images are PNG, JPEG, GIF or WebP of at most 8 MiB in Base64. None, if
+  /// the model's server refuses a request with images, and where roles alternate.
   std::size_t max_images = 0;
 
   /// Whether tool_status and tool_cancel are offered beside the tools.
@@ -222,7 +232,7 @@ struct HandoffOptions {
   RunningCalls running_calls = RunningCalls::transfer;
 };
 
-/// A text for a run that is under way.
+/// What a user says to a run that is under way.
 struct RunInput {
   enum class When : std::uint8_t {
     asap,       // before the next answer; calls that run are not waited for
@@ -232,6 +242,7 @@ struct RunInput {
   };
   std::string text;
   When when = When::asap;
+  std::vector<ChatImage> images = {};
 };
 
 }  // namespace sluice

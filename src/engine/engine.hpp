@@ -157,6 +157,7 @@ struct EngineInfo {
   std::uint32_t context_tokens = 0;  // of one sequence
   std::uint32_t slots = 0;           // sequences that are decoded together
   bool takes_images = false;         // whether it passes ChatMessage::images on to the model
+  bool alternates = false;           // whether its template refuses two messages of a user in a row
 };
 
 /// Statistics of an engine, counted since its start unless marked as current values.

@@ -1,5 +1,6 @@
 #include "sluice/agent.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -137,6 +138,40 @@ TEST_F(AgentApiTest, InputsComeFromAnyThread) {
   }
 }
 
+TEST_F(AgentApiTest, AnInputHasTextsAndImages) {
+  const std::string gif = "GIF89a, a small one";
+  const ScriptedModel model({calls("two_steps"), says("A cat, and a dog.")});
+  auto run = agent(model, {.max_images = 2}).run({"What is this?", image_from_bytes(gif), "Look!"});
+  const ChatMessage first = model.asked(0).messages.back();
+  EXPECT_EQ(first.content, "What is this?\n\n[image: image/gif]\n\nLook!");
+  ASSERT_EQ(first.images.size(), 1U);
+  EXPECT_EQ(first.images[0].mime_type, "image/gif");
+  EXPECT_EQ(*first.images[0].base64, *image_from_bytes(gif).base64);
+  run.inject({image_from_bytes(gif), "And this?"}, RunInput::When::silent);
+  gates.opened.set_value();
+  EXPECT_TRUE(run.result().is_completed());
+  const ChatMessage second = model.asked(1).messages.back();
+  EXPECT_EQ(second.content, "[image: image/gif]\n\nAnd this?");
+  EXPECT_EQ(second.images.size(), 1U);
+
+  const auto code = [](const auto& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return 0;
+  };
+  EXPECT_EQ(code([] { (void)image_from_bytes("<svg/>"); }), -32602);
+  EXPECT_EQ(code([] { (void)AgentInput({"a", ChatImage()}); }), -32602);
+  const ScriptedModel other({calls("two_steps")});
+  const Agent blind = agent(other);
+  EXPECT_EQ(code([&] { (void)blind.run({"Look!", image_from_bytes(gif)}); }), -32602);
+  auto sees_nothing = blind.run("Go");
+  EXPECT_EQ(code([&] { sees_nothing.inject({image_from_bytes(gif)}); }), -32602);
+  EXPECT_EQ(code([&] { sees_nothing.inject({""}); }), -32602);
+}
+
 TEST_F(AgentApiTest, CallsWaitForApproval) {
   for (const bool agrees : {true, false}) {
     const ScriptedModel model({calls("log"), says("Done.")});
@@ -200,6 +235,29 @@ TEST_F(AgentApiTest, AFunctionThatThrowsRefuses) {
   EXPECT_EQ(wait_for(asks, Type::approval_required).data.at("reason"), "the rule says so");
 }
 
+TEST_F(AgentApiTest, ARuleOfPoliciesThatMakesNoSenseLeavesThatOfTheTool) {
+  for (const bool throws : {true, false}) {
+    Gates own;
+    const ScriptedModel model({calls("two_steps"), says("Half."), says("Done.")});
+    const Agent one(model.model(),
+                    {.servers = {{.label = "tools", .client = connect(tools(own))}},
+                     .policy = {.when = When::every_chunk},
+                     .policy_rule = [throws](const AgentTool&, const json::object&) {
+                       if (throws) throw std::runtime_error("secret");
+                       return std::optional(ReactionPolicy{.when = When::match, .pattern = "("});
+                     }});
+    auto run = one.run("Go");
+    const AgentEvent begun = wait_for(run, Type::tool_output_started);
+    wait_for(run, Type::reaction_done);
+    run.set_policy(begun.call_id, {.when = When::pass_through});
+    EXPECT_THROW(run.set_policy(begun.call_id, {.when = When::every_n, .every = 0}), Error);
+    EXPECT_THROW(run.set_policy("another", {}), Error);
+    own.opened.set_value();
+    const std::vector<AgentEvent> rest = all_events(run);
+    EXPECT_EQ(std::ranges::count(rest, Type::reaction_started, &AgentEvent::type), 0);
+  }
+}
+
 TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
   const ScriptedModel model({});
   const auto why = [&](AgentOptions options) {
@@ -215,6 +273,7 @@ TEST_F(AgentApiTest, WhatMakesNoSenseIsRefused) {
   EXPECT_THAT(why({.max_running = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.max_running_of_server = 0}), HasSubstr("max_running"));
   EXPECT_THAT(why({.policies = {{"nothing", {}}}}), HasSubstr("no tool nothing"));
+  EXPECT_THAT(why({.graces = {{"nothing", 1s}}}), HasSubstr("no tool nothing"));
   EXPECT_THAT(why({.policies = {{"count", {.when = When::match, .pattern = "("}}}}),
               HasSubstr("policy of count"));
   EXPECT_THAT(why({.servers = {{.label = "tools", .client = connect(tools(gates))}}}),

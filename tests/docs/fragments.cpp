@@ -18,6 +18,7 @@
 #include "sluice/local_model.hpp"
 #include "sluice/log.hpp"
 #include "sluice/server.hpp"
+#include "sluice/stream_tool.hpp"
 #include "sluice/testing.hpp"
 
 using namespace std::chrono_literals;
@@ -29,17 +30,20 @@ void run() {
 void tools(const sluice::Model& model) {
 #include "agent-2.inc"
 }
-void custom() {
+void streams(sluice::Server& own) {
 #include "agent-3.inc"
 }
-void local() {
+void custom() {
 #include "agent-4.inc"
 }
-void kept(const sluice::Model& model) {
+void local() {
 #include "agent-5.inc"
 }
-void hands_over(const sluice::Model& model) {
+void kept(const sluice::Model& model) {
 #include "agent-6.inc"
+}
+void hands_over(const sluice::Model& model) {
+#include "agent-7.inc"
 }
 }  // namespace agents
 

@@ -89,8 +89,8 @@ json::object Run::to_object(const AgentEvent& event) const {
   return sluice::to_object(event, id());
 }
 
-std::string Run::inject(std::string text, RunInput::When when) {
-  return state_->inject({.text = std::move(text), .when = when});
+std::string Run::inject(AgentInput input, RunInput::When when) {
+  return state_->inject({.text = input.text(), .when = when, .images = input.images()});
 }
 
 void Run::cancel_call(std::string_view call_id) {
@@ -103,6 +103,10 @@ void Run::cancel_turn() {
 
 void Run::cancel() {
   state_->cancel();
+}
+
+void Run::set_policy(std::string_view call_id, ReactionPolicy policy) {
+  state_->set_policy(call_id, std::move(policy));
 }
 
 void Run::approve(std::string_view call_id) {
@@ -124,13 +128,13 @@ const std::vector<AgentTool>& Agent::tools() const {
   return state_->tools.tools();
 }
 
-Run Agent::run(std::string input, std::string id, const TraceContext* parent) const {
+Run Agent::run(AgentInput input, std::string id, const TraceContext* parent) const {
   return Run(std::make_shared<detail::RunState>(
       state_, detail::RunState::Begin{
                   .id = std::move(id), .input = std::move(input), .parent = traced_by(parent)}));
 }
 
-Run Agent::resume(const std::string& id, std::optional<std::string> input,
+Run Agent::resume(const std::string& id, std::optional<AgentInput> input,
                   const TraceContext* parent) const {
   const KeptRun kept = state_->store == nullptr ? KeptRun() : state_->store->store().load(id);
   if (kept.version == 0) throw Error{kNotFound, "There is no run " + id, {}};
@@ -146,7 +150,7 @@ Run Agent::resume(const std::string& id, std::optional<std::string> input,
                                       .parent = traced_by(parent)}));
 }
 
-Run Agent::resume(const json::object& snapshot, std::optional<std::string> input,
+Run Agent::resume(const json::object& snapshot, std::optional<AgentInput> input,
                   const TraceContext* parent) const {
   return Run(std::make_shared<detail::RunState>(
       state_, detail::RunState::Begin{

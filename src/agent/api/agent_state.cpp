@@ -78,13 +78,16 @@ AgentState::AgentState(Model asked, AgentOptions given)
     }
     tools.add(server.label, std::move(client), listed);
   }
+  const auto require_tool = [&](const std::string& tool, const std::string& what) {
+    const auto& all = tools.tools();
+    if (std::ranges::find(all, tool, &AgentTool::name) != all.end()) return;
+    throw Error{kInvalid, "There is no tool " + tool + ", which has a " + what};
+  };
   for (const auto& [tool, policy] : options.policies) {
     require(check(policy), "policy of " + tool);
-    const auto& all = tools.tools();
-    if (std::ranges::find(all, tool, &AgentTool::name) == all.end()) {
-      throw Error{kInvalid, "There is no tool " + tool + ", which has a policy"};
-    }
+    require_tool(tool, "policy");
   }
+  for (const auto& [tool, grace] : options.graces) require_tool(tool, "grace");
 }
 
 void AgentState::add_handoff(const std::shared_ptr<AgentState>& other, HandoffOptions handoff) {

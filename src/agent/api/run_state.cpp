@@ -71,7 +71,6 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
     : agent_(std::move(agent)),
       id_(begin.id.empty() ? "run_" + random_id(kRunIdLength) : std::move(begin.id)),
       events_(agent_->options.events) {
-  if (begin.input && begin.input->empty()) throw Error{kInvalidParams, "The input has no text", {}};
   EventLoop& loop = agent_->background->loop();
   run_ = std::make_shared<AgentRun>(loop, events_, agent_->for_run());
   if (agent_->store != nullptr) {
@@ -89,14 +88,11 @@ RunState::RunState(std::shared_ptr<AgentState> agent, Begin begin)
       if (const auto run = weak.lock()) run->on_room(call_id);
     });
   });
-  if (begin.state) {
-    require(run_->restore(*begin.state));
-    loop.post(
-        [run = run_, input = std::move(begin.input)]() mutable { run->resume(std::move(input)); });
-  } else {
-    loop.post(
-        [run = run_, input = begin.input.value_or("")]() mutable { run->start(std::move(input)); });
-  }
+  if (begin.state) require(run_->restore(*begin.state));
+  if (begin.input) require(run_->check_input(begin.input->text(), begin.input->images()));
+  loop.post([run = run_, is_new = !begin.state, input = std::move(begin.input)]() mutable {
+    is_new ? run->start(*std::move(input)) : run->resume(std::move(input));
+  });
 }
 
 RunState::~RunState() {
@@ -181,6 +177,10 @@ void RunState::tell(void (AgentRun::*what)()) {
   loop.post([weak = std::weak_ptr(run_), what] {
     if (const auto run = weak.lock()) (run.get()->*what)();
   });
+}
+
+void RunState::set_policy(std::string_view call_id, ReactionPolicy policy) {
+  require(on_loop([&] { return run_->set_policy(call_id, std::move(policy)); }));
 }
 
 void RunState::approve(std::string_view call_id) {

@@ -23,12 +23,12 @@ class RunState {
   /// What a run begins with.
   struct Begin {
     std::string id = {};  // empty: a new one
-    std::optional<std::string> input = {};
+    std::optional<AgentInput> input = {};
     std::optional<json::object> state = {};  // that it goes on with
     std::uint64_t version = 0;               // of what the store has
     TraceContext parent = {};
   };
-  /// Throws Error -32602, if the state is broken or the input empty.
+  /// Throws Error -32602, if the state is broken or the run does not take the input.
   RunState(std::shared_ptr<AgentState> agent, Begin begin);
   ~RunState();
   RunState(const RunState&) = delete;
@@ -52,6 +52,7 @@ class RunState {
   // On the loop's thread, these happen in a later turn.
   void cancel_turn() { tell(&AgentRun::cancel_turn); }
   void cancel() { tell(&AgentRun::cancel); }
+  void set_policy(std::string_view call_id, ReactionPolicy policy);
   void approve(std::string_view call_id);
   void reject(std::string_view call_id, std::string_view reason);
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "agent/policy/reaction_trigger.hpp"
 #include "core/error.hpp"
 #include "core/log/log.hpp"
 #include "core/log/log_limit.hpp"
@@ -48,6 +49,26 @@ AgentOptions shielded(AgentOptions options) {
   shield(options.guardrails.result, failures);
   shield(options.guardrails.chunk, failures);
   shield(options.approval, failures);
+  if (options.policy_rule) {
+    options.policy_rule = [inner = std::move(options.policy_rule), failures](
+                              const AgentTool& tool,
+                              const json::object& arguments) -> std::optional<ReactionPolicy> {
+      try {
+        std::optional<ReactionPolicy> policy = inner(tool, arguments);
+        if (!policy) return policy;
+        const Result<void> checked = check(*policy);
+        if (checked) return policy;
+        if (const auto left_out = failures->take()) {
+          log_warning(
+              "a call has the policy of its tool, as its own makes no sense",
+              {{"why", std::string_view(checked.error().message)}, {"left_out", *left_out}});
+        }
+      } catch (...) {
+        log_exception(*failures, "a rule of policies has failed");
+      }
+      return std::nullopt;
+    };
+  }
   return options;
 }
 

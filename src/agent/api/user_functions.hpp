@@ -5,7 +5,8 @@
 namespace sluice {
 
 /// The same options, whose functions do not throw: a guardrail that throws refuses, and a rule of
-/// approval that throws demands approval. What is no Error is logged, and not told to the model.
+/// approval that throws demands approval, and one of policies that throws or returns one that makes
+/// no sense has none. What is no Error is logged, and not told to the model.
 AgentOptions shielded(AgentOptions options);
 
 }  // namespace sluice

@@ -148,10 +148,12 @@ void RunHistory::push(Kind kind, std::string role, std::string text) {
   kinds_.push_back(kind);
 }
 
-void RunHistory::add_input(std::string_view text) {
+void RunHistory::add_input(std::string_view text, std::vector<ChatImage> images) {
   const bool joins = options_.alternates && !kinds_.empty() && kinds_.back() != Kind::answer &&
                      kinds_.back() != Kind::system;
   joins ? join_input(text) : push(Kind::input, "user", std::string(text));
+  std::ranges::move(images, std::back_inserter(messages_.back().images));
+  drop_images();
 }
 
 void RunHistory::add_last_input(std::string_view text) {

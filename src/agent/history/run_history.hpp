@@ -29,7 +29,7 @@ struct RunHistoryOptions {
   std::size_t max_update = std::size_t{8} << 10U;
   /// The most bytes of a result. Of a longer one the model is shown the beginning and the end.
   std::size_t max_result = std::size_t{256} << 10U;
-  /// How many images of tools the model is shown: the last ones. Others it knows by their text.
+  /// How many images the model is shown: the last ones. Others it knows by their text.
   std::size_t max_images = 0;
 };
 
@@ -49,8 +49,8 @@ class RunHistory {
   /// Goes on with other instructions. Limits are for what is added from now on.
   void set_options(RunHistoryOptions options);
 
-  /// A text of the user. Call only if is_answered().
-  void add_input(std::string_view text);
+  /// A text of the user, with images. Call only if is_answered().
+  void add_input(std::string_view text, std::vector<ChatImage> images = {});
   /// The same, but as a part of a result that it would stand right behind, which some models
   /// refuse.
   void add_last_input(std::string_view text);

@@ -27,8 +27,12 @@ std::string_view type_of(std::string_view bytes) {
 }  // namespace
 
 std::optional<ChatImage> image_of_block(const json::object& block) {
-  const std::string_view base64 = text_at(block, "data");
-  if (text_at(block, "type") != "image" || base64.size() > kMaxImageBytes) return std::nullopt;
+  if (text_at(block, "type") != "image") return std::nullopt;
+  return image_of_base64(text_at(block, "data"));
+}
+
+std::optional<ChatImage> image_of_base64(std::string_view base64) {
+  if (base64.size() > kMaxImageBytes) return std::nullopt;
   const std::optional<std::string> bytes = decode_base64(base64);
   const std::string_view type = bytes ? type_of(*bytes) : "";
   if (type.empty()) return std::nullopt;

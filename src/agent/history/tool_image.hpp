@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "json/json.hpp"
@@ -12,8 +13,10 @@ namespace sluice {
 /// The most bytes that an image may have in Base64 to be shown to a model.
 inline constexpr std::size_t kMaxImageBytes = std::size_t{8} << 20U;
 
-/// The image of a content block of MCP, if it is one that models take: PNG, JPEG, GIF or WebP, of
-/// at most kMaxImageBytes. Its type is what its first bytes say.
+/// An image, if it is one that models take: PNG, JPEG, GIF or WebP, of at most kMaxImageBytes. Its
+/// type is what its first bytes say.
+std::optional<ChatImage> image_of_base64(std::string_view base64);
+/// The same of a content block of MCP.
 std::optional<ChatImage> image_of_block(const json::object& block);
 
 /// The last images among the blocks of `result` (CallToolResult), at most `most`, in their order.

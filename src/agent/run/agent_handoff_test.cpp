@@ -351,5 +351,26 @@ TEST_F(HandoffTest, TheAgentThatIsToHaveTheRunIsKeptWithIt) {
   EXPECT_THAT(bench.run->agents(), Contains(keeps_other));
 }
 
+TEST_F(HandoffTest, APolicyThatWasSetForOneCallRemains) {
+  start();
+  bench.model.call("stream", {}, "a");
+  bench.model.end();
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->set_policy("a", {}));
+  ASSERT_TRUE(bench.run->inject({.text = "Ask the expert"}));
+  bench.loop.run();
+  bench.model.call("to_expert");
+  bench.model.end();
+  bench.loop.run();
+  ASSERT_THAT(expert_model.asked, SizeIs(1));
+  expert_model.end();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  EXPECT_THAT(expert_model.asked, SizeIs(1));
+  bench.tools.end(0, "whole");
+  bench.loop.run();
+  EXPECT_THAT(expert_model.asked, SizeIs(2));
+}
+
 }  // namespace
 }  // namespace sluice

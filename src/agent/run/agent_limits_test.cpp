@@ -1,9 +1,11 @@
 // How long answers and runs may be, in bytes and in time.
 
+#include <algorithm>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/run/agent_run.hpp"
@@ -199,6 +201,68 @@ TEST(AgentLimits, ARunThatGoesOnInItsLastAnswerHasNoTimeButForThat) {
   second.loop.advance(30s);
   EXPECT_TRUE(second.model.last().is_cancelled);
   EXPECT_EQ(limited_status(second.take()), "incomplete budget: time");
+}
+
+TEST(AgentLimits, GraceIsOfEachToolAndEndsWithTheLastCall) {
+  AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
+  options.budget.turns = 1;
+  options.grace = 1s;
+  options.graces = {{"stream", 3s}};
+  RunBench bench(options);
+  bench.start();
+  bench.model.call("stream", {}, "long");
+  bench.model.call("other", {}, "short");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  bench.tools.write(0, "1 ");
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->inject({.text = "And now?"}));
+  bench.loop.run();
+  bench.model.say("That is all.");
+  bench.model.end();
+  bench.loop.run();
+  while (bench.model.last().sink != nullptr) {
+    bench.model.end();
+    bench.loop.run();
+  }
+  bench.take();
+  bench.loop.advance(999ms);
+  EXPECT_FALSE(bench.tools.started[1]->is_dropped);
+  bench.loop.advance(1ms);
+  EXPECT_TRUE(bench.tools.started[1]->is_dropped) << "it has the grace of the run";
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped);
+  const std::size_t answers = bench.model.asked.size();
+  bench.tools.write(0, "late ");
+  const auto late = bench.take();
+  EXPECT_TRUE(std::ranges::any_of(late, [](const AgentEvent& event) {
+    return event.type == AgentEventType::tool_output_delta && event.text == "late ";
+  })) << "the user sees it";
+  bench.loop.advance(1999ms);
+  EXPECT_FALSE(bench.run->is_over());
+  bench.tools.end(0, "all of it");
+  bench.loop.run();
+  EXPECT_TRUE(bench.run->is_over()) << "nothing is waited for any more";
+  EXPECT_EQ(bench.model.asked.size(), answers) << "the model does not";
+}
+
+TEST(AgentLimits, AToolWithoutGraceEndsWithTheLastAnswer) {
+  for (const auto& [grace, is_over] : {std::pair(0s, true), std::pair(2s, false)}) {
+    AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
+    options.budget.turns = 1;
+    options.graces = {{"stream", grace}};
+    RunBench bench(options);
+    bench.start();
+    bench.model.call("stream", {}, "a");
+    bench.model.end(Completion::Reason::tool_calls);
+    bench.loop.run();
+    ASSERT_TRUE(bench.run->inject({.text = "And now?"}));
+    bench.loop.run();
+    bench.model.end();
+    bench.loop.run();
+    bench.loop.advance(1s);
+    EXPECT_EQ(bench.run->is_over(), is_over);
+    EXPECT_EQ(bench.tools.started[0]->is_dropped, is_over);
+  }
 }
 
 }  // namespace

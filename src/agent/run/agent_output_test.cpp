@@ -4,10 +4,13 @@
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
 
+#include "agent/history/strict_history_test_support.hpp"
 #include "agent/run/agent_run_test_support.hpp"
 
 namespace sluice {
@@ -168,6 +171,93 @@ TEST(AgentOutput, AnUpdateSaysThatTheCallWasMadeAnew) {
   bench.loop.run();
   EXPECT_THAT(bench.shown().back().content,
               AllOf(HasSubstr("made anew"), HasSubstr("two "), Not(HasSubstr("four"))));
+}
+
+TEST(AgentOutput, ATemplateThatDemandsItGetsRolesThatAlternate) {
+  RunBench bench;
+  bench.model.alternates = true;
+  bench.run = std::make_shared<AgentRun>(
+      bench.loop, bench.events, bench.agent_of(reacting(ReactionPolicy::When::every_chunk)));
+  bench.start();
+  bench.model.call("stream", {}, "a");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->inject({.text = "Well?"}));
+  ASSERT_TRUE(bench.run->inject({.text = "And?"}));
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, AllOf(HasSubstr("Well?"), HasSubstr("And?")));
+  EXPECT_EQ(why_not_strict(bench.shown(), true), "");
+  EXPECT_EQ(bench.shown().size(), 3U);
+  bench.model.say("Soon.");
+  bench.model.end();
+  bench.tools.write(0, "half");
+  bench.loop.run();
+  ASSERT_TRUE(bench.run->inject({.text = "Now?", .when = RunInput::When::interrupt}));
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, AllOf(HasSubstr("half"), HasSubstr("Now?")));
+  EXPECT_EQ(why_not_strict(bench.shown(), true), "");
+}
+
+TEST(AgentOutput, ARuleGivesSingleCallsAnotherPolicy) {
+  AgentOptions options;
+  options.policies["other"].when = ReactionPolicy::When::every_chunk;
+  options.policy_rule = [](const AgentTool& tool, const json::object& arguments) {
+    std::optional<ReactionPolicy> policy;
+    if (tool.name == "stream" && arguments.contains("loud")) {
+      policy = ReactionPolicy{.when = ReactionPolicy::When::every_chunk};
+    }
+    return policy;
+  };
+  RunBench bench(options);
+  bench.start();
+  bench.model.call("stream", {}, "quiet");
+  bench.model.call("stream", {{"loud", true}}, "loud");
+  bench.model.call("other", {}, "by_tool");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  for (const auto& [call, asked] : {std::pair(0, 1U), std::pair(1, 2U), std::pair(2, 3U)}) {
+    bench.tools.write(static_cast<std::size_t>(call), "news");
+    bench.loop.run();
+    EXPECT_EQ(bench.model.asked.size(), asked) << "call " << call;
+    bench.model.end();
+    bench.loop.run();
+  }
+}
+
+TEST(AgentOutput, ThePolicyOfACallChangesWhileItRuns) {
+  RunBench bench;
+  bench.start();
+  bench.model.call("stream", {}, "a");
+  bench.model.call("stream", {{"n", 2}}, "b");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  bench.tools.write(0, "so far");
+  bench.tools.write(1, "of b");
+  bench.loop.run();
+  ASSERT_EQ(bench.model.asked.size(), 1U);
+  ReactionPolicy loud{.when = ReactionPolicy::When::every_chunk, .max_reactions = 1};
+  ASSERT_TRUE(bench.run->set_policy("a", loud));
+  bench.loop.run();
+  ASSERT_EQ(bench.model.asked.size(), 2U) << "what waits counts";
+  EXPECT_THAT(bench.shown()[2].content, HasSubstr("so far"));
+  EXPECT_THAT(bench.shown()[3].content, Not(HasSubstr("of b")));
+  bench.model.end();
+  bench.tools.write(0, "more");
+  bench.loop.run();
+  EXPECT_EQ(bench.model.asked.size(), 2U) << "its reactions are used up";
+  loud.max_reactions = 2;
+  ASSERT_TRUE(bench.run->set_policy("a", loud));
+  bench.loop.run();
+  EXPECT_EQ(bench.model.asked.size(), 3U);
+  bench.model.end();
+  ASSERT_TRUE(bench.run->set_policy("a", {}));
+  bench.tools.write(0, "and more");
+  bench.loop.run();
+  EXPECT_EQ(bench.model.asked.size(), 3U);
+  EXPECT_FALSE(bench.run->set_policy("a", {.when = ReactionPolicy::When::every_n, .every = 0}));
+  EXPECT_FALSE(bench.run->set_policy("c", loud));
+  bench.tools.end(0, "done");
+  EXPECT_FALSE(bench.run->set_policy("a", loud)) << "it has ended";
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(AgentResumeTest, ACallIsKeptAsBegunBeforeItBegins) {
   KeptBench bench;
@@ -104,6 +105,31 @@ TEST(AgentResumeTest, AnEndThatTheModelHasNotSeenIsShown) {
   second.loop.run();
   EXPECT_EQ(second.shown()[2].content, "one");
   EXPECT_EQ(second.shown()[3].content, "two");
+}
+
+TEST(AgentResumeTest, AnEndIsToldOnceItIsKept) {
+  KeptBench first;
+  first.start();
+  first.model.call("other");
+  first.model.end();
+  first.take();
+  const auto known = [&] {
+    return std::string(text_at(first.run->state().at("calls").at(0).get_object(), "state"));
+  };
+  EXPECT_EQ(known(), "begun");
+  first.keeper.keeps_at_once = false;
+  first.tools.end(0, "done");
+  EXPECT_THAT(first.names(), IsEmpty());
+  EXPECT_EQ(first.model.asked.size(), 1U);
+  EXPECT_EQ(known(), "unkept");
+  const json::object snapshot = first.run->state();
+  first.keeper.finish();
+  EXPECT_THAT(first.names(), ElementsAre("tool.output.done"));
+  EXPECT_EQ(text_at(first.state().at("calls").at(0).get_object(), "state"), "ended");
+  EXPECT_EQ(first.model.asked.size(), 2U);
+  KeptBench second;
+  ASSERT_TRUE(second.resume(snapshot)) << "whoever has it knows the end";
+  EXPECT_EQ(last_shown(second), "done");
 }
 
 TEST(AgentResumeTest, ADetachedCallGetsItsEnd) {

@@ -43,7 +43,7 @@ std::string_view to_string(ToolEnd::Status status) {
 AgentRun::AgentRun(Executor& loop, RunEvents& events, RunAgent agent)
     : loop_(&loop), events_(&events), history_(RunHistoryOptions()) {
   adopt(std::move(agent));
-  for (Duration* const each : {&options_.idle_timeout, &options_.call_timeout, &options_.grace,
+  for (Duration* const each : {&options_.idle_timeout, &options_.call_timeout,
                                &options_.budget.time, &options_.budget.last_answer}) {
     *each = at_most_forever(*each);
   }
@@ -94,24 +94,35 @@ void AgentRun::offer() {
   last_generation_.reset();
 }
 
-void AgentRun::start(std::string input) {
-  begin();
-  inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = std::move(input)}});
-  keep();
-  later();
+Result<void> AgentRun::check_input(std::string_view text,
+                                   const std::vector<ChatImage>& images) const {
+  if (text.empty()) return fail(-32602, "The input has no text");
+  if (images.empty() || history_options().max_images > 0) return {};
+  return fail(-32602, "The input has images, and the model is shown none (max_images)");
 }
 
-Result<std::string> AgentRun::inject(RunInput input) {
-  if (phase_ != Phase::running) return fail(-32602, "The run takes no more input");
-  if (input.text.empty()) return fail(-32602, "The input has no text");
-  if (inputs_.size() >= options_.max_inputs) {
-    return fail(kBusy, std::to_string(options_.max_inputs) + " inputs wait already");
-  }
+std::string AgentRun::add_input(RunInput input) {
   std::string id = "input_" + std::to_string(++last_input_);
   inputs_.push_back({id, std::move(input)});
   keep();
   later();
   return id;
+}
+
+void AgentRun::start(AgentInput input) {
+  begin();
+  add_input({.text = input.text(), .images = input.images()});
+}
+
+Result<std::string> AgentRun::inject(RunInput input) {
+  if (phase_ != Phase::running) return fail(-32602, "The run takes no more input");
+  if (auto checked = check_input(input.text, input.images); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (inputs_.size() >= options_.max_inputs) {
+    return fail(kBusy, std::to_string(options_.max_inputs) + " inputs wait already");
+  }
+  return add_input(std::move(input));
 }
 
 void AgentRun::cancel_turn() {
@@ -160,7 +171,7 @@ void AgentRun::advance() {
   const TimePoint now = loop_->clock().now();
   expire(now);
   if (phase_ == Phase::grace) {
-    if (running_ == 0 || *grace_until_ <= now) return end(end_status_, end_reason_);
+    if (running_ == 0) return end(end_status_, end_reason_);
     return arm();
   }
   if (phase_ == Phase::running) start_waiting();
@@ -173,6 +184,8 @@ void AgentRun::advance() {
   }
   if (options_.cancels_on_interrupt && has_input(true)) cancel_calls("Interrupted by the user");
   if (hand_over()) return arm();
+  // Nobody is told of an end that is not kept: after a crash it would not be known.
+  if (!ended_.empty()) return arm();
   deliver_ends();
   if (!history_.is_answered()) {
     const bool goes_on = options_.detaches && (is_new_ || !due_calls(true).empty() ||
@@ -271,7 +284,7 @@ bool AgentRun::deliver_inputs(bool is_asked) {
       }
       each.input.text = *std::move(text);
     }
-    history_.add_input(each.input.text);
+    history_.add_input(each.input.text, std::move(each.input.images));
     write(AgentEventType::input_delivered, {}, {{"input_id", each.id}});
   }
   inputs_ = std::move(left);
@@ -303,8 +316,8 @@ void AgentRun::finish(std::string status, std::string reason) {
   end_status_ = std::move(status);
   end_reason_ = std::move(reason);
   phase_ = Phase::grace;
-  grace_until_ = loop_->clock().now() + options_.grace;
-  arm();
+  grace_from_ = loop_->clock().now();
+  later();
 }
 
 void AgentRun::end(std::string status, std::string reason) {
@@ -364,6 +377,10 @@ void AgentRun::expire(TimePoint now) {
     if (call->state != RunningCall::State::running) continue;
     const bool is_silent = options_.idle_timeout > Duration::zero() && !call->is_paused &&
                            now >= call->heard_at + options_.idle_timeout;
+    if (phase_ == Phase::grace && now >= grace_from_ + call->grace) {
+      end_call(*call, {.status = ToolEnd::Status::cancelled, .text = "The run is over"});
+      continue;
+    }
     const bool is_late =
         options_.call_timeout > Duration::zero() && now >= call->started_at + options_.call_timeout;
     if (!is_silent && !is_late) continue;
@@ -387,7 +404,6 @@ std::optional<TimePoint> AgentRun::last_answer_until() const {
 }
 
 std::optional<TimePoint> AgentRun::next_deadline() const {
-  if (phase_ == Phase::grace) return grace_until_;
   std::optional<TimePoint> next;
   const auto note = [&next](TimePoint when) {
     if (!next || when < *next) next = when;
@@ -398,6 +414,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
       note(call->heard_at + options_.idle_timeout);
     }
     if (options_.call_timeout > Duration::zero()) note(call->started_at + options_.call_timeout);
+    if (phase_ == Phase::grace) note(grace_from_ + call->grace);
     if (phase_ != Phase::running || !options_.detaches || !can_react()) continue;
     const bool can_interrupt = answer_ != nullptr && !answer_->is_cancelled() &&
                                call->trigger.policy().interrupts &&

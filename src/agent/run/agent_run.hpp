@@ -24,6 +24,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "engine/engine.hpp"
+#include "sluice/agent_input.hpp"
 #include "sluice/agent_options.hpp"
 
 namespace sluice {
@@ -56,19 +57,26 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Sends the trace context of `spans`, which outlives the run and watches its events, with each
   /// call. Call before it begins.
   void trace_with(const RunSpans& spans) { spans_ = &spans; }
+  /// Error -32602: the input is empty, or has images and the model is shown none. Call before
+  /// start() and resume(), after restore().
+  [[nodiscard]] Result<void> check_input(std::string_view text,
+                                         const std::vector<ChatImage>& images) const;
   /// Begins. Call once, or resume().
-  void start(std::string input);
+  void start(AgentInput input);
   /// Takes over what state() was. Call before resume(). Error -32602: it is broken, and the run of
   /// no use.
   Result<void> restore(const json::object& state);
   /// Goes on with what was restored. Calls that had begun go on if they are tasks, are made again
   /// if they only read, and have an unknown end otherwise. An input has budgets of its own. Without
   /// one, a run that was over ends as it had ended.
-  void resume(std::optional<std::string> input);
-  /// All that is needed to go on later. The output of running tools is not part of it.
+  void resume(std::optional<AgentInput> input);
+  /// All that is needed to go on later. The output of running tools is not part of it. Each call
+  /// that the model has not been shown the end of has a `state`: "unapproved" or "waiting" (never
+  /// begun), "begun" (whoever goes on does not know whether it was carried out), "unkept" (it has
+  /// ended, and the keeper does not have that yet) or "ended".
   [[nodiscard]] json::object state() const;
   /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
-  /// is over or has not begun.
+  /// is over or has not begun, and those of check_input().
   Result<std::string> inject(RunInput input);
   /// Ends a call; the model is told. Error -32602, if none of this id runs.
   Result<void> cancel_call(std::string_view call_id);
@@ -77,6 +85,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void cancel_turn();
   /// Ends the run.
   void cancel();
+  /// Gives a call another policy than its tool's, also if the run is handed over. Error -32602, if
+  /// none of this id has begun or waits, or the policy makes no sense.
+  Result<void> set_policy(std::string_view call_id, ReactionPolicy policy);
   /// Lets a call go on that waits for approval. Error -32602, if none of this id does.
   Result<void> approve(std::string_view call_id);
   /// The same, but the call is not made. The model is told `reason`.
@@ -111,6 +122,10 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
     std::string id;
     RunInput input;
   };
+  struct Ended {
+    AgentEvent event;
+    std::unique_ptr<ToolCall> task;  // null: it is none
+  };
   /// Tokens of all answers, and what they cost.
   struct TokenSum {
     std::uint64_t prompt = 0;
@@ -137,11 +152,16 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// The agent of this name, if hand-offs lead to it from those that were reached, and to no other
   /// of this name.
   [[nodiscard]] std::optional<RunAgent> reachable_agent(std::string_view name) const;
+  /// Whether a model's template demands that users and assistants alternate.
+  [[nodiscard]] bool alternates() const;
   [[nodiscard]] RunHistoryOptions history_options() const;
   /// Says that the run has begun, and what tools there are.
   void begin();
   /// Says what the model is offered.
   void offer();
+  [[nodiscard]] json::object state_with(std::string_view unkept) const;
+  /// Tells of the first ended calls that they have ended.
+  void tell_ended(std::size_t count);
   /// Begins to keep the state as it is now, or once that is kept which is being kept.
   void keep();
   /// `marked`: the calls that were kept as begun.
@@ -149,6 +169,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// `of`: the agent that had the run.
   Result<void> restore_call(const json::object& kept, std::string_view of);
   Result<void> restore_handoff(const json::object& kept);
+  std::string add_input(RunInput input);
   /// Does in a later turn what is to be done.
   void later();
   void advance();
@@ -204,7 +225,11 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   [[nodiscard]] std::string status_of(std::string_view call_id) const;
   [[nodiscard]] const RunningCall* duplicate_of(const AgentTool& tool,
                                                 const json::object& arguments) const;
-  [[nodiscard]] const ReactionPolicy& policy_of(std::string_view tool) const;
+  [[nodiscard]] ReactionPolicy policy_of(const std::string& name, const AgentTool& tool,
+                                         const json::object& arguments) const;
+  [[nodiscard]] Duration grace_of(std::string_view tool) const;
+  /// The call that has this id and has not ended, or null.
+  [[nodiscard]] RunningCall* open_call(std::string_view call_id) const;
   void start_waiting();
   void start_call(RunningCall& call);
   /// What the guardrails of the agent that makes a call make of its arguments.
@@ -262,15 +287,15 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// When the last answer was asked for; later by the time for which it was held up.
   TimePoint closing_at_{};
   std::optional<TimePoint> held_up_at_;  // since when nobody takes what the model says
-  std::optional<TimePoint> grace_until_;
+  TimePoint grace_from_{};
   bool drops_news_ = false;  // the turn was cancelled
   bool was_cut_ = false;     // the last answer, by its length
   const RunSpans* spans_ = nullptr;
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
-  /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known
-  /// to be still the one whose they are, and may cancel them.
-  std::vector<std::unique_ptr<ToolCall>> ended_tasks_;
+  /// Calls that have ended, until that is kept. Only then anybody is told, and the run is known to
+  /// be still the one whose tasks they are, and may cancel these.
+  std::vector<Ended> ended_;
   std::size_t keeping_ended_ = 0;  // so many of these have ended in the state that is being kept
   bool keeps_again_ = false;       // the state has changed meanwhile
   std::optional<AgentEvent> last_event_;  // waits until the state is kept

@@ -57,9 +57,9 @@ void AgentRun::take_call(const ChatToolCall& asked) {
     return answer_call(asked.id, "The call was not made: the same call is running as " +
                                      same->asked.id + "; its result will follow");
   }
-  auto call = std::make_shared<RunningCall>(static_cast<RunningCall::Owner&>(*this), asked, *tools_,
-                                            options_.name, *tool, *std::move(arguments),
-                                            policy_of(asked.name));
+  auto call = std::make_shared<RunningCall>(
+      static_cast<RunningCall::Owner&>(*this), asked, *tools_, options_.name, *tool, *arguments,
+      policy_of(asked.name, *tool, *arguments), grace_of(asked.name));
   calls_.emplace(asked.id, call);
   await_approval(*call);
 }
@@ -83,9 +83,18 @@ void AgentRun::await_approval(RunningCall& call) {
         {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
 }
 
-const ReactionPolicy& AgentRun::policy_of(std::string_view tool) const {
-  const auto own = options_.policies.find(tool);
+ReactionPolicy AgentRun::policy_of(const std::string& name, const AgentTool& tool,
+                                   const json::object& arguments) const {
+  if (options_.policy_rule) {
+    if (auto policy = options_.policy_rule(tool, arguments)) return *std::move(policy);
+  }
+  const auto own = options_.policies.find(name);
   return own != options_.policies.end() ? own->second : options_.policy;
+}
+
+Duration AgentRun::grace_of(std::string_view tool) const {
+  const auto own = options_.graces.find(tool);
+  return at_most_forever(own != options_.graces.end() ? own->second : options_.grace);
 }
 
 const RunningCall* AgentRun::duplicate_of(const AgentTool& tool,
@@ -243,18 +252,22 @@ void AgentRun::end_call(RunningCall& call, ToolEnd end) {
   if (call.state == RunningCall::State::running) --running_;
   call.state = RunningCall::State::ended;
   call.is_marked = false;
-  if (keeper_ != nullptr && !call.task.empty() && call.running != nullptr) {
-    ended_tasks_.push_back(std::move(call.running));
-  }
+  ended_.push_back({.event = {.type = AgentEventType::tool_output_done,
+                              .turn = responses_,
+                              .call_id = id,
+                              .text = end.text,
+                              .data = {{"status", to_string(end.status)}, {"result", end.result}}},
+                    .task = call.task.empty() ? nullptr : std::move(call.running)});
   call.running.reset();
-  events_->push({.type = AgentEventType::tool_output_done,
-                 .turn = responses_,
-                 .call_id = id,
-                 .text = end.text,
-                 .data = {{"status", to_string(end.status)}, {"result", end.result}}});
   call.end = std::move(end);
-  keep();
+  keeper_ == nullptr ? tell_ended(ended_.size()) : keep();
   later();
+}
+
+void AgentRun::tell_ended(std::size_t count) {
+  const auto end = ended_.begin() + static_cast<std::ptrdiff_t>(count);
+  for (auto each = ended_.begin(); each != end; ++each) events_->push(std::move(each->event));
+  ended_.erase(ended_.begin(), end);
 }
 
 void AgentRun::cancel_calls(std::string_view why) {
@@ -265,13 +278,27 @@ void AgentRun::cancel_calls(std::string_view why) {
   order_.clear();
 }
 
-Result<void> AgentRun::cancel_call(std::string_view call_id) {
+RunningCall* AgentRun::open_call(std::string_view call_id) const {
   const auto found = calls_.find(call_id);
-  if (found == calls_.end() || found->second->state == RunningCall::State::ended) {
-    return fail(-32602, "No call " + std::string(call_id) + " is running");
-  }
-  end_call(*found->second,
-           {.status = ToolEnd::Status::cancelled, .text = "The call was cancelled"});
+  const bool is_open = found != calls_.end() && found->second->state != RunningCall::State::ended;
+  return is_open ? found->second.get() : nullptr;
+}
+
+Result<void> AgentRun::cancel_call(std::string_view call_id) {
+  RunningCall* const call = open_call(call_id);
+  if (call == nullptr) return fail(-32602, "No call " + std::string(call_id) + " is running");
+  end_call(*call, {.status = ToolEnd::Status::cancelled, .text = "The call was cancelled"});
+  return {};
+}
+
+Result<void> AgentRun::set_policy(std::string_view call_id, ReactionPolicy policy) {
+  if (auto checked = check(policy); !checked) return checked;
+  RunningCall* const call = open_call(call_id);
+  if (call == nullptr) return fail(-32602, "No call " + std::string(call_id) + " is running");
+  call->trigger.set_policy(std::move(policy));
+  call->has_own_policy = true;
+  call->is_exhausted = call->trigger.is_exhausted();
+  later();
   return {};
 }
 

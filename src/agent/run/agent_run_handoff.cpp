@@ -40,7 +40,10 @@ void AgentRun::adopt(RunAgent agent) {
   tools_ = agent.tools;
   options_ = std::move(agent.options);
   choose_reaction_model();
-  for (const auto& [id, call] : calls_) call->trigger.set_policy(policy_of(call->asked.name));
+  for (const auto& [id, call] : calls_) {
+    if (call->has_own_policy) continue;
+    call->trigger.set_policy(policy_of(call->asked.name, *call->tool, call->arguments));
+  }
   history_.set_options(history_options());
 }
 

@@ -75,12 +75,18 @@ bool is_plain_id(std::string_view id) {
 
 }  // namespace
 
+bool AgentRun::alternates() const {
+  // Either model is shown the same.
+  return options_.alternates || engine_->info().alternates || reaction_engine_->info().alternates;
+}
+
 RunHistoryOptions AgentRun::history_options() const {
+  const bool roles_alternate = alternates();
   RunHistoryOptions out{.instructions = options_.instructions,
-                        .alternates = options_.alternates,
+                        .alternates = roles_alternate,
                         .max_update = options_.max_update,
                         .max_result = options_.max_result,
-                        .max_images = options_.alternates ? 0 : options_.max_images};
+                        .max_images = roles_alternate ? 0 : options_.max_images};
   const bool may_see_updates = !tools_->tools().empty() || !calls_.empty();
   if (options_.explains_updates && options_.detaches && may_see_updates) {
     if (!out.instructions.empty()) out.instructions += "\n\n";

@@ -41,6 +41,10 @@ const json::array& items_in(const json::object& object, std::string_view name) {
 // --- keeping it ---------------------------------------------------------------------------------
 
 json::object AgentRun::state() const {
+  return state_with("unkept");
+}
+
+json::object AgentRun::state_with(std::string_view unkept) const {
   json::array calls;
   for (const auto& [id, call] : calls_) {
     const std::string arguments = to_json(call->arguments);
@@ -49,7 +53,9 @@ json::object AgentRun::state() const {
     if (call->asked.arguments != arguments) one["asked"] = call->asked.arguments;
     const bool is_begun = call->state == RunningCall::State::running || call->is_marked;
     if (call->end) {
-      one["state"] = "ended";
+      const bool is_kept =
+          std::ranges::none_of(ended_, [&](const Ended& each) { return each.event.call_id == id; });
+      one["state"] = is_kept ? "ended" : unkept;
       one["end"] = {{"status", to_string(call->end->status)}, {"text", call->end->text}};
     } else {
       one["state"] = is_begun                                        ? "begun"
@@ -112,12 +118,12 @@ void AgentRun::keep() {
     return;
   }
   is_keeping_ = true;
-  keeping_ended_ = ended_tasks_.size();
+  keeping_ended_ = ended_.size();
   std::vector<std::shared_ptr<RunningCall>> marked;
   for (const auto& [id, call] : calls_) {
     if (call->is_marked) marked.push_back(call);
   }
-  keeper_->keep(state(), [weak = weak_from_this(), marked](const Result<void>& kept) {
+  keeper_->keep(state_with("ended"), [weak = weak_from_this(), marked](const Result<void>& kept) {
     const auto self = weak.lock();
     if (self != nullptr) self->on_kept(marked, kept);
   });
@@ -129,7 +135,10 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
   if (!kept) {
     // Whoever goes on with what is kept must not find that more has happened.
     keeper_ = nullptr;
-    for (const auto& task : std::exchange(ended_tasks_, {})) task->leave_task();
+    for (const Ended& each : ended_) {
+      if (each.task != nullptr) each.task->leave_task();
+    }
+    tell_ended(ended_.size());
     const std::string why = "The run's state cannot be kept: " + kept.error().message;
     if (phase_ != Phase::over) {
       for (const auto& [id, call] : calls_) {
@@ -142,10 +151,9 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
     last_event_->data["reason"] = why;
     return write_last();
   }
-  ended_tasks_.erase(ended_tasks_.begin(),
-                     ended_tasks_.begin() + static_cast<std::ptrdiff_t>(keeping_ended_));
   for (const auto& call : marked) call->is_recorded = true;
-  if (!marked.empty()) later();
+  if (!marked.empty() || keeping_ended_ > 0) later();
+  tell_ended(keeping_ended_);
   if (std::exchange(keeps_again_, false)) return keep();
   write_last();
 }
@@ -249,11 +257,13 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
                         : std::ranges::find(tools, asked.name, &AgentTool::name);
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
-  const ReactionPolicy& policy = policy_of(asked.name);
   const bool is_gone = tool == tools.end();
-  auto call = std::make_shared<RunningCall>(
-      static_cast<RunningCall::Owner&>(*this), std::move(asked), host, std::move(agent),
-      is_gone ? kNoTool : *tool, parsed->get_object(), policy);
+  const AgentTool& called = is_gone ? kNoTool : *tool;
+  ReactionPolicy policy = policy_of(asked.name, called, parsed->get_object());
+  const Duration grace = grace_of(asked.name);
+  auto call = std::make_shared<RunningCall>(static_cast<RunningCall::Owner&>(*this),
+                                            std::move(asked), host, std::move(agent), called,
+                                            parsed->get_object(), std::move(policy), grace);
   if (!calls_.emplace(id, call).second) return broken_state("two calls have the same id");
   const std::string_view state = text_at(kept, "state");
   const auto ends = [&](ToolEnd::Status status, std::string text) {
@@ -261,7 +271,7 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
     call->end = ToolEnd{.status = status, .text = std::move(text)};
   };
   call->task = text_at(kept, "task");
-  if (state == "ended") {
+  if (state == "ended" || state == "unkept") {
     const json::object* const end = object_at(kept, "end");
     const auto status =
         end == nullptr ? std::nullopt : enumerator_in(kEnds, text_at(*end, "status"));
@@ -304,21 +314,21 @@ void AgentRun::admit_again(RunningCall& call) {
   await_approval(call);
 }
 
-void AgentRun::resume(std::optional<std::string> input) {
+void AgentRun::resume(std::optional<AgentInput> input) {
   begin();
   if (!input && !end_status_.empty()) return end(end_status_, end_reason_);
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::ended) admit_again(*call);
   }
-  if (input) {
-    turns_ = 0;
-    reactions_ = 0;
-    usage_ = {};
-    used_up_.clear();
-    inputs_.push_back({"input_" + std::to_string(++last_input_), {.text = *std::move(input)}});
+  if (!input) {
+    keep();
+    return later();
   }
-  keep();
-  later();
+  turns_ = 0;
+  reactions_ = 0;
+  usage_ = {};
+  used_up_.clear();
+  add_input({.text = input->text(), .images = input->images()});
 }
 
 }  // namespace sluice

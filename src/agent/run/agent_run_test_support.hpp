@@ -41,7 +41,9 @@ class FakeModel final : public Engine {
     if (on_asked) on_asked(*one);
     return std::make_unique<Handle>(one, home);
   }
-  [[nodiscard]] EngineInfo info() const override { return {.engine = "fake", .model = "fake"}; }
+  [[nodiscard]] EngineInfo info() const override {
+    return {.engine = "fake", .model = "fake", .alternates = alternates};
+  }
   [[nodiscard]] EngineStats stats() const override { return {}; }
   void shutdown() override {}
 
@@ -94,6 +96,7 @@ class FakeModel final : public Engine {
   std::vector<std::shared_ptr<Asked>> asked;
   std::function<void(Asked&)> on_asked;
   bool refuses = false;
+  bool alternates = false;
   bool streams_calls = false;
 
  private:

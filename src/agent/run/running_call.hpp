@@ -31,13 +31,14 @@ class RunningCall final : public ToolCallSink {
 
   /// `at` has the tool, and is that of the agent `of`.
   RunningCall(Owner& owner, ChatToolCall call, ToolHost& at, std::string of,
-              const AgentTool& called, json::object with, ReactionPolicy policy)
+              const AgentTool& called, json::object with, ReactionPolicy policy, Duration after)
       : asked(std::move(call)),
         host(&at),
         agent(std::move(of)),
         tool(&called),
         arguments(std::move(with)),
         trigger(std::move(policy)),
+        grace(after),
         owner_(&owner) {}
 
   // ToolCallSink
@@ -77,6 +78,8 @@ class RunningCall final : public ToolCallSink {
   const AgentTool* const tool;
   json::object arguments;  // that the tool gets
   ReactionTrigger trigger;
+  const Duration grace;         // how long it may go on after the last answer
+  bool has_own_policy = false;  // that was set for this call alone
   State state = State::waiting;
   bool is_marked = false;    // it is to be kept as begun, and then to begin
   bool is_recorded = false;  // it is kept as begun

@@ -21,6 +21,10 @@ bool hint(const json::object& annotations, std::string_view name, bool otherwise
   return value == nullptr || !value->is_bool() ? otherwise : value->get_bool();
 }
 
+bool is_line_break(char c) {
+  return c == '\n' || c == '\r';
+}
+
 std::string text_of_blocks(const json::array& blocks) {
   std::string out;
   for (const json::value& block : blocks) {
@@ -233,15 +237,24 @@ class ClientTools::Call final : public ToolCall {
       if (!event.message.empty()) write_message(std::move(event));
       return;
     }
-    const std::string_view status = text_at(event.params, "status");
-    if (!status.empty()) {  // of a task
-      return sink_->on_progress(event.progress, event.total,
-                                text_at(event.params, "statusMessage"));
-    }
+    if (event.params.contains("status")) return tell_status(event);
     if (event.message.empty() || event.total) {
       return sink_->on_progress(event.progress, event.total, event.message);
     }
     write_message(std::move(event));
+  }
+  void tell_status(const CallEvent& event) {
+    const std::string_view status = text_at(event.params, "status");
+    // The end of the call says more.
+    if (status == "completed" || status == "failed" || status == "cancelled") return;
+    std::string line(status);
+    if (const auto message = text_at(event.params, "statusMessage"); !message.empty()) {
+      line.append(", ").append(message);
+    }
+    std::ranges::replace_if(line, is_line_break, ' ');
+    if (line == told_status_) return;
+    told_status_ = line;
+    write({.text = "[status: " + line + "]\n", .dropped = event.dropped});
   }
   void write_message(CallEvent event) {
     write({.text = std::move(event.message),
@@ -283,8 +296,9 @@ class ClientTools::Call final : public ToolCall {
   std::function<void(std::move_only_function<void(std::optional<CallEvent>)>)> next_;
   std::function<void(std::move_only_function<void(Answer)>)> last_;
   std::function<bool()> is_open_;
-  std::string task_;          // that ends with the call; empty: none
-  bool may_be_task_ = false;  // the answer to come
+  std::string task_;                     // that ends with the call; empty: none
+  std::string told_status_ = "working";  // of the task; each begins so
+  bool may_be_task_ = false;             // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // pieces of output, since the last one that was told
   bool is_restart_ = false;    // the next piece, unless it is a part of the result

@@ -21,7 +21,8 @@ namespace sluice {
 /// What a running tool says with progress of unknown length is its output, as are log messages of
 /// its call, from the level info on. A log message that belongs to no call is output too if nothing
 /// but the call is under way over its connection, whoever asks: servers of the legacy era stream so
-/// (2025-11-25, Logging). Otherwise it may be about anything, and nobody here hears it.
+/// (2025-11-25, Logging). Otherwise it may be about anything, and nobody here hears it. Of a task,
+/// another status than before is output too, as a line of its own: `[status: working, half]`.
 class ClientTools final : public ToolHost {
  public:
   /// `prefers_tasks`: calls become tasks wherever the server lets them, so that they can be taken

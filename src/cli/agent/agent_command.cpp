@@ -95,6 +95,7 @@ struct AgentArguments {
   bool agrees = false;
   bool wants_parts = false;
   std::uint32_t max_images = 0;
+  bool alternates = false;
   SettingValues engine;
   std::string config_file;
 };
@@ -152,9 +153,8 @@ int exit_code_for(const json::object& done) {
 Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_in) {
   AgentOptions options;
   options.instructions = arguments.system;
-  // The built-in model knows updates from its training, and few tools at a time.
+  // The built-in model knows updates from its training.
   options.explains_updates = !is_built_in;
-  options.offers_call_tools = !is_built_in;
   options.policy.when = ReactionPolicy::When::debounce;
   options.policy.max_wait = kUsualWait;
   for (const std::string& text : arguments.policies) {
@@ -190,6 +190,7 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
     return std::unexpected(std::move(read.error()));
   }
   options.partial_results = arguments.wants_parts;
+  options.alternates = arguments.alternates;
   if (arguments.max_images > kMostImages) {
     return fail(kExitUsage, "--images: give a number from 0 to 100");
   }
@@ -488,6 +489,10 @@ void add_agent_command(CommandLine& program) {
       {.text = "Show the model the last N images of tools, at most 100; for models of "
                "a server that see images. Default: 0, and it reads of what type each is",
        .operand = "N"});
+  command.add_flag(
+      "--alternating-roles", arguments->alternates,
+      {.text = "Give the model's server no two messages of the user in a row, as the templates of "
+               "some models demand; of a model in this process that is known"});
   command.add_flag("--json", arguments->remote.as_json,
                    {.text = "Print the events as lines of JSON; see docs/events.md"});
   command.add_flag("--ui-events", arguments->for_ui,

@@ -265,7 +265,8 @@ class Llama final : public LlamaEngine {
                .model = model_.name,
                .parameters = llama_model_n_params(model_.model.get()),
                .context_tokens = model_.context_tokens,
-               .slots = model_.slots};
+               .slots = model_.slots,
+               .alternates = preparer_->alternates()};
     } catch (const std::exception& error) {
       set_state({.phase = ModelState::Phase::failed,
                  .fault = ModelFault::corrupt,

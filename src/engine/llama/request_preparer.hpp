@@ -57,6 +57,9 @@ class RequestPreparer {
   [[nodiscard]] Result<PreparedRequest> prepare(GenerationRequest request,
                                                 std::size_t continued = 0) const;
 
+  /// As ChatFormat::alternates().
+  [[nodiscard]] bool alternates() const { return format_.alternates(); }
+
  private:
   /// What follows the answer that a request goes on from.
   struct Continuation {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <common/common.h>
 #include <exception>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -228,6 +229,17 @@ bool ChatFormat::break_up(std::vector<common_chat_tool>& tools, std::string_view
     is_broken |= controls_.break_up_json(tool.parameters, mark);
   }
   return is_broken;
+}
+
+bool ChatFormat::alternates() const {
+  const auto takes = [this](std::initializer_list<std::string_view> roles) {
+    GenerationRequest request;
+    for (const std::string_view role : roles) {
+      request.messages.push_back({.role = std::string(role), .content = "Hello"});
+    }
+    return render(request).has_value();
+  };
+  return !takes({"user", "user"}) && takes({"user", "assistant", "user"});
 }
 
 Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBudget budget) const {

@@ -45,6 +45,10 @@ class ChatFormat {
   /// Whether rendering may take much longer than a millisecond, even for short messages.
   [[nodiscard]] bool is_large() const { return large_; }
 
+  /// Whether the template takes messages of a user and an assistant in turn, but no two of a user
+  /// in a row. Renders both.
+  [[nodiscard]] bool alternates() const;
+
   /// Renders `request`: its messages, or its prompt as one user message, with its tools. Control
   /// tokens are those of the template alone; what looks like one elsewhere is broken up. A schema
   /// or grammar is not examined; its presence turns reasoning off. Errors: -32602 for messages that

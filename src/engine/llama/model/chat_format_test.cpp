@@ -265,6 +265,19 @@ TEST(ChatFormat, RefusesWhatIsNoTool) {
   EXPECT_FALSE(format->render(both));
 }
 
+TEST(ChatFormat, KnowsWhetherRolesMustAlternate) {
+  // As the templates of Gemma and of early models of Mistral do it.
+  const std::string strict =
+      "{%- for m in messages -%}"
+      "{%- if (m.role == 'user') != (loop.index0 % 2 == 0) -%}"
+      "{{ raise_exception('Conversation roles must alternate user/assistant/...') }}{%- endif -%}"
+      "[{{ m.role }}]{{ m.content }}{%- endfor -%}"
+      "{%- if add_generation_prompt -%}[assistant]{%- endif -%}";
+  EXPECT_TRUE(Fixture(strict)->alternates());
+  EXPECT_FALSE(Fixture(kPlain)->alternates());
+  EXPECT_FALSE(Fixture("{{ raise_exception('Nothing will do') }}")->alternates());
+}
+
 TEST(ChatFormat, PassesOnThatTheTemplateRefuses) {
   const Fixture format(
       "{%- for m in messages -%}"
