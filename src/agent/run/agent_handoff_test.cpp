@@ -1,6 +1,7 @@
 // Conversations that go from one agent to another.
 
 #include <algorithm>
+#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -14,6 +15,8 @@
 
 namespace sluice {
 namespace {
+
+using namespace std::chrono_literals;
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -86,6 +89,9 @@ TEST_F(HandoffTest, CallsThatRunAreWaitedFor) {
   bench.loop.run();
   EXPECT_THAT(expert_model.asked, IsEmpty());
   EXPECT_THAT(bench.model.asked, SizeIs(1)) << "nobody reacts meanwhile";
+  const TimePoint until = bench.loop.clock().now() + 1s;
+  bench.loop.advance(1s);
+  EXPECT_EQ(bench.loop.clock().now(), until) << "the loop wakes again and again for that";
   bench.tools.end(0, "whole");
   bench.loop.run();
   ASSERT_THAT(expert_model.asked, SizeIs(1));
