@@ -268,6 +268,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   const RunSpans* spans_ = nullptr;
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
+  bool is_taking_calls_ = false;  // of an answer, after which the state is kept
   /// Ended calls that are tasks, until it is kept that they have ended: only then the run is known
   /// to be still the one whose they are, and may cancel them.
   std::vector<std::unique_ptr<ToolCall>> ended_tasks_;
