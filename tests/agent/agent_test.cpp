@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -170,6 +172,68 @@ TEST_F(AgentApiTest, AnInputHasTextsAndImages) {
   auto sees_nothing = blind.run("Go");
   EXPECT_EQ(code([&] { sees_nothing.inject({image_from_bytes(gif)}); }), -32602);
   EXPECT_EQ(code([&] { sees_nothing.inject({""}); }), -32602);
+}
+
+TEST_F(AgentApiTest, InputsComeFromManyThreadsAtOnce) {
+  constexpr int kThreads = 8;
+  constexpr int kInputs = 20;
+  const ScriptedModel model({calls("two_steps"), says("Heard."), says("Done.")});
+  auto run = agent(model, {.max_inputs = kThreads * kInputs}).run("Go");
+  wait_for(run, Type::tool_output_delta);
+  std::mutex mutex;
+  std::set<std::string> ids;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kInputs; ++i) {
+          // Whatever waits is delivered before the answer after the tool's end.
+          std::string id = run.inject("Listen!", RunInput::When::silent);
+          const std::lock_guard lock(mutex);
+          ids.insert(std::move(id));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(ids.size(), std::size_t{kThreads} * kInputs) << "each has an id of its own";
+  gates.opened.set_value();
+  for (const AgentEvent& event : all_events(run)) {
+    if (event.type != Type::input_delivered) continue;
+    ids.erase(std::string(event.data.at("input_id").as_string()));
+  }
+  EXPECT_THAT(ids, ::testing::IsEmpty()) << "each is delivered";
+}
+
+/// A call of an agent has no timeout but the run's.
+TEST_F(AgentApiTest, ACallMayBeSilentForLongerThanItsClientWaits) {
+  Server server = tools(gates);
+  server.tool("sleep", "Says nothing", [](Nothing, Call& call) -> Task<std::string> {
+    co_await call.sleep(1h);
+    co_return "no";
+  });
+  Client client = connect(server, {.idle_timeout = 50ms});
+  const ScriptedModel model({calls("two_steps"), says("Done.")});
+  std::optional<Agent> patient;
+  while (!patient) {
+    try {
+      patient.emplace(model.model(), AgentOptions{.servers = {{"tools", client}}});
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code, kTimedOut) << "a slow machine needs longer for the list of tools";
+    }
+  }
+  auto run = patient->run("Go");
+  wait_for(run, Type::tool_output_delta);
+  for (int i = 0; i < 3; ++i) {
+    try {
+      client.call("sleep").result();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, kTimedOut);
+    }
+  }
+  gates.opened.set_value();
+  EXPECT_TRUE(run.result().is_completed());
+  EXPECT_THAT(model.asked(1).messages.back().content, HasSubstr("both"));
 }
 
 TEST_F(AgentApiTest, CallsWaitForApproval) {

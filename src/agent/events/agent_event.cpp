@@ -57,8 +57,8 @@ json::object to_object(const AgentEvent& event, std::string_view run_id) {
   if (event.type == AgentEventType::tool_output_delta) {
     out["first"] = event.first;
     out["last"] = event.last;
-    if (event.dropped > 0) out["dropped"] = event.dropped;
   }
+  if (event.dropped > 0) out["dropped"] = event.dropped;
   if (const std::string_view member = text_member(event.type); !member.empty()) {
     out[member] = event.text;
   }

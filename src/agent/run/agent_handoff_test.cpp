@@ -1,6 +1,7 @@
 // Conversations that go from one agent to another.
 
 #include <algorithm>
+#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -14,6 +15,8 @@
 
 namespace sluice {
 namespace {
+
+using namespace std::chrono_literals;
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -86,11 +89,77 @@ TEST_F(HandoffTest, CallsThatRunAreWaitedFor) {
   bench.loop.run();
   EXPECT_THAT(expert_model.asked, IsEmpty());
   EXPECT_THAT(bench.model.asked, SizeIs(1)) << "nobody reacts meanwhile";
+  const TimePoint until = bench.loop.clock().now() + 1s;
+  bench.loop.advance(1s);
+  EXPECT_EQ(bench.loop.clock().now(), until) << "the loop wakes again and again for that";
   bench.tools.end(0, "whole");
   bench.loop.run();
   ASSERT_THAT(expert_model.asked, SizeIs(1));
   EXPECT_THAT(expert_model.last().request.messages,
               Contains(::testing::Field(&ChatMessage::content, HasSubstr("whole"))));
+}
+
+TEST_F(HandoffTest, ACallThatHasGivenUpdatesIsNotLost) {
+  start();
+  bench.model.call("stream");
+  bench.model.end();
+  bench.loop.run();
+  bench.tools.write(0, "a quarter");
+  bench.loop.run();
+  ASSERT_THAT(bench.model.asked, SizeIs(2)) << "the front has seen an update";
+  bench.tools.write(0, "half");
+  bench.model.call("to_expert");
+  bench.model.end();
+  bench.loop.run();
+  ASSERT_THAT(expert_model.asked, SizeIs(1));
+  const auto shows = [](std::string_view text) {
+    return Contains(::testing::Field(&ChatMessage::content, HasSubstr(std::string(text))));
+  };
+  EXPECT_THAT(expert_model.last().request.messages, shows("a quarter"));
+  EXPECT_THAT(expert_model.last().request.messages, shows("half"));
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped);
+  expert_model.say("I wait.");
+  expert_model.end();
+  bench.loop.run();
+  bench.tools.end(0, "the whole");
+  bench.loop.run();
+  ASSERT_THAT(expert_model.asked, SizeIs(2));
+  EXPECT_THAT(expert_model.last().request.messages.back().content,
+              ::testing::AllOf(HasSubstr("final"), HasSubstr("the whole")));
+  expert_model.say("Done.");
+  expert_model.end();
+  EXPECT_EQ(bench.take().back().text, "Done.");
+}
+
+TEST_F(HandoffTest, ApprovalMakesTheOtherAgentGoOnWhereItWas) {
+  expert_options.approval = [](const AgentTool&, const json::object&) {
+    return std::string("it writes");
+  };
+  expert_tools.offered = {{.name = "look"}, {.name = "write"}};
+  start();
+  hand_over_with_call();
+  expert_model.say("I look first.");
+  expert_model.call("write", {}, "w");
+  expert_model.end();
+  const auto events = bench.take();
+  EXPECT_EQ(std::ranges::count(events, AgentEventType::approval_required, &AgentEvent::type), 1);
+  EXPECT_THAT(expert_tools.started, IsEmpty());
+  // The call of the front goes on meanwhile.
+  bench.tools.write(0, "half");
+  ASSERT_TRUE(bench.run->approve("w"));
+  const auto later = bench.take();
+  EXPECT_EQ(std::ranges::count(later, AgentEventType::approval_required, &AgentEvent::type), 0);
+  EXPECT_EQ(std::ranges::count(later, AgentEventType::run_handoff, &AgentEvent::type), 0);
+  ASSERT_THAT(expert_tools.started, SizeIs(1));
+  EXPECT_THAT(bench.tools.started, SizeIs(1)) << "nothing is called again";
+  expert_tools.end(0, "written");
+  bench.tools.end(0, "the whole");
+  expert_model.end();
+  bench.loop.run();
+  const auto& shown = expert_model.last().request.messages;
+  EXPECT_EQ(std::ranges::count(shown, std::string("I look first."), &ChatMessage::content), 1);
+  EXPECT_THAT(shown, Contains(::testing::Field(&ChatMessage::content, HasSubstr("written"))));
+  EXPECT_THAT(bench.model.asked, SizeIs(1)) << "the front is not asked again";
 }
 
 TEST_F(HandoffTest, CallsThatRunAreCancelled) {

@@ -1,6 +1,8 @@
 // What the model and the user are shown of what tools write.
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +14,12 @@
 
 #include "agent/history/strict_history_test_support.hpp"
 #include "agent/run/agent_run_test_support.hpp"
+#include "agent/run/kept_run_test_support.hpp"
 
 namespace sluice {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -258,6 +262,74 @@ TEST(AgentOutput, ThePolicyOfACallChangesWhileItRuns) {
   EXPECT_FALSE(bench.run->set_policy("c", loud));
   bench.tools.end(0, "done");
   EXPECT_FALSE(bench.run->set_policy("a", loud)) << "it has ended";
+}
+
+TEST(AgentOutput, ProgressIsToldToTheUserAndKeepsACallAlive) {
+  AgentOptions options = reacting(ReactionPolicy::When::every_chunk);
+  options.idle_timeout = 10s;
+  WritingBench bench(options);
+  bench.take();
+  for (int i = 1; i <= 3; ++i) {
+    bench.loop.advance(9s);
+    bench.tools.started[0]->sink->on_progress(i, 3, i == 2 ? "two of three" : "");
+  }
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped);
+  EXPECT_EQ(bench.model.asked.size(), 1U) << "it is no output";
+  std::string told;
+  for (const AgentEvent& event : bench.take()) {
+    EXPECT_EQ(name_of(event.type), "sluice:tool.progress");
+    EXPECT_EQ(event.call_id, "call_1");
+    told += to_json(event.data);
+  }
+  EXPECT_EQ(told, R"({"progress":1,"total":3}{"progress":2,"total":3,"message":"two of three"})"
+                  R"({"progress":3,"total":3})");
+  bench.loop.advance(10s);
+  EXPECT_TRUE(bench.tools.started[0]->is_dropped) << "it is silent now";
+}
+
+/// What running tools write is no part of what is kept, nor of what the model is shown later.
+TEST(AgentOutput, TenThousandChunksLeaveNoTrace) {
+  using enum ReactionPolicy::When;
+  for (const ReactionPolicy::When when : {pass_through, on_demand, on_idle}) {
+    const AgentOptions options = reacting(when);
+    KeptBench first(options);
+    first.start();
+    first.model.call("look");
+    first.model.end();
+    first.loop.run();
+    const std::size_t asked = first.model.asked.size();
+    for (int i = 0; i < 10'000; ++i) {
+      first.tools.write(0, "line " + std::to_string(i) + " of what is built\n");
+      first.loop.run();
+      first.take();
+    }
+    if (when == on_idle) {
+      EXPECT_EQ(first.model.asked.size(), asked + 1) << "the model is still busy with the first";
+      first.model.say("I see.");
+      first.model.end();
+      first.loop.run();
+      EXPECT_THAT(last_shown(first), HasSubstr("line 9999 "));
+    } else {
+      EXPECT_EQ(first.model.asked.size(), asked);
+    }
+    const json::object state = first.run->state();
+    // An update shows the end of what was written, at most max_update bytes.
+    EXPECT_LT(to_json(state).size(), when == on_idle ? 12'000U : 2'000U);
+    KeptBench second(options);
+    ASSERT_TRUE(second.resume(parse_json(to_json(state)).value().get_object()));
+    for (const AgentEvent& event : second.take()) {
+      EXPECT_NE(event.type, AgentEventType::tool_output_delta);
+    }
+    second.tools.end(0, "built");
+    if (!second.model.asked.empty()) second.model.end();  // it could ask for output
+    second.loop.run();
+    std::size_t shown = 0;
+    for (const ChatMessage& message : second.shown()) shown += message.content.size();
+    EXPECT_LT(shown, when == on_idle ? 10'000U : 500U);
+    EXPECT_EQ(second.shown().front().content, "go") << "the conversation is whole";
+    EXPECT_TRUE(std::ranges::any_of(
+        second.shown(), [](const ChatMessage& each) { return each.content.contains("built"); }));
+  }
 }
 
 }  // namespace

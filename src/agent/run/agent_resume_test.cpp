@@ -132,6 +132,26 @@ TEST(AgentResumeTest, AnEndIsToldOnceItIsKept) {
   EXPECT_EQ(last_shown(second), "done");
 }
 
+TEST(AgentResumeTest, ACallMayBeCancelledInTheAnswerThatMakesIt) {
+  KeptBench first;
+  first.start();
+  first.keeper.keeps_at_once = false;
+  first.model.call("other", {}, "a");
+  first.model.call("tool_cancel", {{"call_id", "a"}});
+  first.model.end();
+  first.loop.run();
+  ASSERT_TRUE(first.keeper.is_waiting());
+  while (first.keeper.is_waiting()) {
+    first.keeper.finish();
+    first.loop.run();
+    KeptBench second;
+    const auto resumed = second.resume(first.state());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_TRUE(second.tools.started.empty());
+    EXPECT_THAT(last_shown(second), HasSubstr("a is cancelled"));
+  }
+}
+
 TEST(AgentResumeTest, ADetachedCallGetsItsEnd) {
   KeptBench first(reacting(ReactionPolicy::When::every_chunk));
   first.start();

@@ -293,6 +293,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   const RunSpans* spans_ = nullptr;
   StateKeeper* keeper_ = nullptr;
   bool is_keeping_ = false;
+  bool is_taking_calls_ = false;  // of an answer, after which the state is kept
   /// Calls that have ended, until that is kept. Only then anybody is told, and the run is known to
   /// be still the one whose tasks they are, and may cancel these.
   std::vector<Ended> ended_;

@@ -12,6 +12,7 @@
 namespace sluice {
 
 void AgentRun::take_calls(std::vector<ChatToolCall> asked) {
+  is_taking_calls_ = true;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (i < options_.max_calls_of_answer) {
       take_call(asked[i]);
@@ -21,6 +22,7 @@ void AgentRun::take_calls(std::vector<ChatToolCall> asked) {
                                    " calls fit in one answer");
     }
   }
+  is_taking_calls_ = false;
 }
 
 void AgentRun::answer_call(const std::string& call_id, std::string_view text) {

@@ -112,7 +112,8 @@ void AgentRun::keep_with(StateKeeper& keeper) {
 }
 
 void AgentRun::keep() {
-  if (keeper_ == nullptr) return;
+  // With a part of the calls of an answer nobody could go on; it is kept with all of them.
+  if (keeper_ == nullptr || is_taking_calls_) return;
   if (is_keeping_) {
     keeps_again_ = true;
     return;

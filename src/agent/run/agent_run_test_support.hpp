@@ -213,9 +213,11 @@ struct RunBench {
   /// The agent of a run, with the model and tools of this.
   RunAgent agent_of(AgentOptions options) {
     options.explains_updates = false;
-    return {.engine = &model, .tools = &tools, .options = std::move(options), .handoffs = [this] {
-              return handoffs ? handoffs() : std::vector<RunHandoff>();
-            }};
+    return {.engine = &model,
+            .reaction_engine = reaction_model,
+            .tools = &tools,
+            .options = std::move(options),
+            .handoffs = [this] { return handoffs ? handoffs() : std::vector<RunHandoff>(); }};
   }
   void start(std::string input = "go") {
     run->start(std::move(input));
@@ -243,6 +245,7 @@ struct RunBench {
 
   ManualExecutor loop;
   FakeModel model;
+  Engine* reaction_model = nullptr;  // null: `model`
   FakeTools tools;
   std::function<std::vector<RunHandoff>()> handoffs;
   RunEvents events;

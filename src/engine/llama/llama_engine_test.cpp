@@ -288,6 +288,22 @@ TEST_F(LlamaEngineTest, CallsATool) {
   EXPECT_EQ(end.reason, Reason::tool_calls);
 }
 
+/// The model knows nothing of such schemas: without a grammar it echoes hello, and only that.
+TEST_F(LlamaEngineTest, ACallIsHeldToASchemaThatTheModelWouldBreak) {
+  load();
+  GenerationRequest request = greedy("Echo the text hello");
+  request.tools = R"([{"name": "echo", "description": "Returns the text it is given",
+      "inputSchema": {"type": "object",
+                      "properties": {"text": {"enum": ["goodbye"]}, "times": {"type": "integer"}},
+                      "required": ["text", "times"], "additionalProperties": false}}])";
+  const auto held = parse_json(answer(request));
+  ASSERT_TRUE(held);
+  const json::object& arguments = held->at("arguments").as_object();
+  EXPECT_EQ(arguments.at("text"), "goodbye");
+  EXPECT_TRUE(arguments.at("times").is_int64());
+  EXPECT_EQ(arguments.size(), 2U);
+}
+
 TEST_F(LlamaEngineTest, ACallThatIsCutOffIsAnErrorThatSaysSo) {
   load();
   GenerationRequest request = greedy("Echo the text hello");

@@ -80,6 +80,44 @@ TEST_F(ChatDecoderTest, OfVllm) {
       "Yes|Hm.||stop 3/0/2");
 }
 
+TEST_F(ChatDecoderTest, OfOllama) {
+  const auto chunk = [](std::string_view choices, std::string_view more = "") {
+    return R"({"id":"chatcmpl-7","object":"chat.completion.chunk","created":1764300000,)"
+           R"("model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[)" +
+           std::string(choices) + "]" + std::string(more) + "}";
+  };
+  const auto ollama_delta = [&](std::string_view members, std::string_view finish = "null") {
+    return chunk(R"({"index":0,"delta":{"role":"assistant",)" + std::string(members) +
+                 R"(},"finish_reason":)" + std::string(finish) + "}");
+  };
+  const std::string usage =
+      chunk("", R"(,"usage":{"prompt_tokens":133,"completion_tokens":91,"total_tokens":224})");
+  // It calls reasoning `reasoning`, with an empty text beside it.
+  EXPECT_EQ(read(events_of({ollama_delta(R"("content":"","reasoning":"Grüße")"),
+                            ollama_delta(R"("content":"Hällo")"),
+                            ollama_delta(R"("content":"")", R"("stop")"), usage, "[DONE]"})),
+            "Hällo|Grüße||stop 133/0/91");
+  EXPECT_TRUE(repairs.empty());
+  // It sends a call whole, one a chunk.
+  const auto ollama_call = [&](std::string_view id, int index, const std::string& city) {
+    return ollama_delta(R"("content":"","tool_calls":[{"id":")" + std::string(id) +
+                        R"(","index":)" + std::to_string(index) +
+                        R"(,"type":"function","function":{"name":"weather","arguments":)" +
+                        R"("{\"city\":\")" + city + R"(\"}"}}])");
+  };
+  EXPECT_EQ(read(events_of({ollama_call("call_mq0", 0, "Łódź"), ollama_call("call_mq1", 1, "Oslo"),
+                            ollama_delta(R"("content":"")", R"("tool_calls")"), usage, "[DONE]"})),
+            R"(||{"name":"weather","arguments":{"city":"Łódź"}})"
+            R"({"name":"weather","arguments":{"city":"Oslo"}}|tool_calls 133/0/91)");
+  EXPECT_TRUE(repairs.empty());
+  // Older ones gave all calls the index 0, and ended with "stop".
+  EXPECT_EQ(read(events_of({ollama_call("call_mq0", 0, "Bonn"), ollama_call("call_mq1", 0, "Oslo"),
+                            ollama_delta(R"("content":"")", R"("stop")"), "[DONE]"})),
+            R"(||{"name":"weather","arguments":{"city":"Bonn"}})"
+            R"({"name":"weather","arguments":{"city":"Oslo"}}|tool_calls 0/0/0)");
+  EXPECT_TRUE(repairs.has(Repair::call_index));
+}
+
 TEST_F(ChatDecoderTest, PutsCallsTogether) {
   EXPECT_EQ(
       read(events_of(

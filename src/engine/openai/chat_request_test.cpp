@@ -138,6 +138,9 @@ TEST(ChatRequestTest, WhatTheServerDoesNotKnowIsRefused) {
   EXPECT_EQ(chat_request(request, "m", kCommonDialect).error().code, kInvalidParams);
   const Dialect& llama = dialect_of("h", model(R"({"owned_by":"llamacpp"})"));
   EXPECT_THAT(*chat_request(request, "m", llama), HasSubstr(R"("top_k":1)"));
+  const Dialect& ollama = dialect_of("h", model(R"({"id":"qwen3:8b","owned_by":"library"})"));
+  EXPECT_EQ(ollama.name, "Ollama");
+  EXPECT_EQ(chat_request(request, "m", ollama).error().code, kInvalidParams);
   request = {};
   request.prompt = "?";
   request.grammar = "root ::= \"a\"";
