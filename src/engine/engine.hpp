@@ -35,6 +35,9 @@ class Generation;
 struct GenerationRequest {
   std::vector<ChatMessage> messages;
   std::string prompt;
+  /// The prompt is all that the model sees: no template is put around it, and texts of control
+  /// tokens in it are those tokens. An engine that cannot leave the template out refuses it.
+  bool is_raw = false;
   SamplingParams sampling;
   std::optional<int> max_tokens;  // absent: until the model stops or the context is full
   std::vector<std::string> stop;  // the answer ends before the first of these strings
@@ -155,7 +158,9 @@ struct EngineInfo {
   std::uint64_t parameters = 0;
   std::uint32_t context_tokens = 0;  // of one sequence
   std::uint32_t slots = 0;           // sequences that are decoded together
-  bool takes_images = false;         // whether it passes ChatMessage::images on to the model
+  /// Whether a json_schema is checked when the answer is whole, and not followed by each token.
+  bool checks_schema = false;
+  bool takes_images = false;  // whether it passes ChatMessage::images on to the model
 };
 
 /// Statistics of an engine, counted since its start unless marked as current values.
