@@ -102,11 +102,11 @@ TEST_F(TokenizerFiles, WhatIsWrongIsSaid) {
   }
   write("tokenizer_config.json", std::string(1000, '['));
   EXPECT_THAT(why(), HasSubstr("422: tokenizer_config.json is no JSON: "));
-  EXPECT_THAT(why(folder.path("none.jinja")), HasSubstr("There is no none.jinja"));
   std::filesystem::remove(folder.path("tokenizer_config.json"));
+  EXPECT_EQ(why(folder.path("none.jinja")), "404: There is no none.jinja");
+  EXPECT_EQ(why(folder.path()), "422: " + folder.path() + " is no file");
   std::filesystem::create_directory(folder.path("tokenizer_config.json"));
   EXPECT_EQ(why(), "422: tokenizer_config.json is no file");
-  EXPECT_EQ(why(folder.path()), "422: " + folder.path() + " is no file");
   write("empty.jinja", "");
   std::filesystem::remove(folder.path("tokenizer_config.json"));
   EXPECT_EQ(why(folder.path("empty.jinja")), "422: empty.jinja is empty");

@@ -10,6 +10,7 @@ namespace sluice::rkllm {
 namespace {
 
 constexpr std::string_view kFence = "```";
+constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::uint64_t kMaxSteps = 1'000'000;  // less than a tenth of a second
 
 }  // namespace
@@ -31,13 +32,13 @@ Result<AnswerCheck> AnswerCheck::begin(GenerationRequest& request) {
 }
 
 std::string_view AnswerCheck::json() const {
-  std::string_view text = trim(answer_);
+  std::string_view text = trim(answer_, kBlanks);
   if (!text.starts_with(kFence) || !text.ends_with(kFence)) return text;
   const std::size_t line_end = text.find('\n');
   if (line_end == std::string_view::npos) return text;
   text.remove_prefix(line_end);
   text.remove_suffix(kFence.size());
-  return trim(text);
+  return trim(text, kBlanks);
 }
 
 std::optional<std::string> AnswerCheck::fault() const {

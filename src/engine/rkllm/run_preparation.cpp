@@ -25,11 +25,6 @@ bool is_usual(const SamplingParams& given) {
          given.penalty_last_n == usual.penalty_last_n;
 }
 
-/// Nothing of a request's answer is told from its text but where it stops.
-AnswerReader::Options plain_reader(std::vector<std::string> stops) {
-  return {.stops = std::move(stops), .marks = {.start = "", .ends = {}}};
-}
-
 }  // namespace
 
 Sampling sampling_of(const SamplingParams& given) {
@@ -103,7 +98,8 @@ Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
   run.input.role = "user";
   if (request.is_raw) {
     run.input.input = request.prompt;
-    run.reader.emplace(plain_reader(request.stop));
+    run.reader.emplace(
+        AnswerReader::Options{.stops = request.stop, .marks = {.start = "", .ends = {}}});
   } else if (chat_template != nullptr) {
     Result<RenderedChat> chat =
         chat_template->render(has_schema ? request : std::exchange(request, {}));
@@ -112,8 +108,7 @@ Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
     run.reader.emplace(std::move(chat->reader));
   } else {
     run.input.input = request.messages.empty() ? request.prompt : chat_text(request.messages);
-    run.reader.emplace(has_schema ? plain_reader(request.stop)
-                                  : AnswerReader::Options{.stops = request.stop});
+    run.reader.emplace(AnswerReader::Options{.stops = request.stop});
   }
   return {};
 }
