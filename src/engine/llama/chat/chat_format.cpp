@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <common/common.h>
 #include <exception>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
+#include "engine/llama/chat/template_bounds.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
@@ -173,6 +175,14 @@ common_chat_msg chat_message(std::string role, std::string content) {
 ChatFormat::ChatFormat(const llama_model* model, const ChatTemplateText& own)
     : controls_(std::vector<std::string>()) {
   try {
+    if (own.text.empty()) {
+      for (const char* const name : std::initializer_list<const char*>{nullptr, "tool_use"}) {
+        const char* const of_model = llama_model_chat_template(model, name);
+        if (of_model != nullptr) check_template_bounds(of_model);
+      }
+    }
+    check_template_bounds(own.text);
+    check_template_bounds(own.tool_text);
     templates_ = common_chat_templates_init(model, own.text, own.bos, own.eos);
     explicit_ = common_chat_templates_was_explicit(templates_.get());
     if (!own.tool_text.empty()) {

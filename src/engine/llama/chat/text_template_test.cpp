@@ -96,6 +96,36 @@ TEST(TextTemplate, RefusesWhatIsNone) {
   }
 }
 
+std::string repeated(std::string_view text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+/// llama.cpp would run out of stack.
+TEST(TextTemplate, RefusesWhatIsNestedTooDeeply) {
+  const auto why = [](std::string text) {
+    const auto out = make_chat_template({.path = "f.jinja", .text = std::move(text)});
+    return out ? std::string() : out.error().message;
+  };
+  EXPECT_THAT(why("{{ " + repeated("(", 60'000) + "1" + repeated(")", 60'000) + " }}"),
+              HasSubstr("cannot be used: it has more than 100 brackets in each other"));
+  EXPECT_THAT(why("{{ " + repeated("not ", 60'000) + "1 }}"), HasSubstr("a tag that is longer"));
+  EXPECT_THAT(why("{{ " + repeated("1 if 0 else ", 60'000) + "2 }}"),
+              HasSubstr("a tag that is longer"));
+  EXPECT_THAT(why(repeated("{% if 1 %}", 60'000) + repeated("{%- endif %}", 60'000)),
+              HasSubstr("more than 200 blocks in each other"));
+  EXPECT_THAT(why("{% if 0 %}" + repeated("{% elif 1 %}", 60'000) + "{% endif %}"),
+              HasSubstr("more than 200 blocks in each other"));
+  // As deep as it may be, and much that is not nested.
+  EXPECT_EQ(why("{{ " + repeated("(", 99) + "'(((" + repeated("a", 60'000) + "'" +
+                repeated(")", 99) + " }}{{ messages[0].content }}" +
+                repeated("{% if 1 %}{% elif 1 %}{% endif %}{% set a = [1] %}((((", 2'000) +
+                repeated("{% if 1 %}", 199) + repeated("{% endif %}", 199)),
+            "");
+  EXPECT_EQ(why("{{ messages[0].content }}{{ " + repeated("not ", 1'300) + "1 }}"), "");
+}
+
 TEST(TextTemplate, RefusesCallsWhoseArgumentsAreNone) {
   GenerationRequest request = user_says("Hi");
   request.messages.push_back(
