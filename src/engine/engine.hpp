@@ -35,13 +35,15 @@ class Generation;
 struct GenerationRequest {
   std::vector<ChatMessage> messages;
   std::string prompt;
+  /// The prompt is all that the model sees: no template is put around it, and texts of control
+  /// tokens in it are those tokens. An engine that cannot leave the template out refuses it.
+  bool is_raw = false;
   SamplingParams sampling;
   std::optional<int> max_tokens;  // absent: until the model stops or the context is full
   std::vector<std::string> stop;  // the answer ends before the first of these strings
   std::string json_schema;        // JSON text of a schema that the answer must satisfy, or empty
   std::string grammar;            // GBNF, or empty; must be empty if json_schema is set
   std::string tools;              // JSON array of tool definitions, or empty
-  bool is_raw = false;            // the prompt is used unchanged whatever template the model has
   bool stream_calls = false;      // also deliver calls as they come: Delta::Kind::tool_call_part
   int priority = 0;               // among requests of one principal; higher is admitted earlier
   std::string principal;          // who asks; principals are served in turn
@@ -156,8 +158,10 @@ struct EngineInfo {
   std::uint64_t parameters = 0;
   std::uint32_t context_tokens = 0;  // of one sequence
   std::uint32_t slots = 0;           // sequences that are decoded together
-  bool takes_images = false;         // whether it passes ChatMessage::images on to the model
-  bool alternates = false;           // whether its template refuses two messages of a user in a row
+  /// Whether a json_schema is checked when the answer is whole, and not followed by each token.
+  bool checks_schema = false;
+  bool takes_images = false;  // whether it passes ChatMessage::images on to the model
+  bool alternates = false;    // whether its template refuses two messages of a user in a row
 };
 
 /// Statistics of an engine, counted since its start unless marked as current values.

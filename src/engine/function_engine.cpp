@@ -235,6 +235,9 @@ class FunctionEngine final : public Engine {
   Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                             std::shared_ptr<GenerationSink> sink,
                                             Executor& /*home*/) override {
+    if (request.is_raw) {
+      return fail(kInvalidParams, "a custom model takes messages, and no raw prompt");
+    }
     const auto answer = std::make_shared<FunctionAnswer>(std::move(sink));
     const Result<void> added = answers_->add(answer, model_request(std::move(request)));
     if (!added) return std::unexpected(added.error());

@@ -114,7 +114,9 @@ struct Model {
   int max_new_tokens = 0;
   int batch = 1;
   std::vector<Step> script;
-  std::size_t at = 0;  // the next step, of a run that was paused
+  std::size_t at = 0;     // the next step, of a run that was paused
+  std::size_t turns = 0;  // runs that have begun
+  bool skips_special = true;
   bool is_paused = false;
   std::int32_t last_token = 0;
   std::vector<int> cached;  // tokens, one number for each of the batch
@@ -180,6 +182,17 @@ std::string describe(const RKLLMInferParam& params) {
   return out;
 }
 
+/// Where the steps of a run begin: behind the `turn` of that number, or the last one.
+std::size_t first_step(const std::vector<Step>& script, std::size_t turn) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < script.size() && turn > 0; ++i) {
+    if (script[i].word != "turn") continue;
+    first = i + 1;
+    --turn;
+  }
+  return first;
+}
+
 /// Returns what the callback returns; 0 where it returns nothing.
 int tell(Model& model, void* userdata, RKLLMResult* result, LLMCallState state) {
 #if FAKE_RKLLM_ABI >= 121
@@ -236,7 +249,7 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
   if (model.is_running.exchange(true)) return -1;
   model.is_aborted = false;
   const bool goes_on = model.is_paused;
-  if (!goes_on) model.at = 0;
+  if (!goes_on) model.at = first_step(model.script, model.turns++);
   model.is_paused = false;
   int limit = model.max_new_tokens;
 #if FAKE_RKLLM_ABI == 130
@@ -249,13 +262,15 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
   while (!has_ended && model.at < model.script.size()) {
     const Step& step = model.script[model.at++];
     if (step.word == "on-abort") on_abort = step.rest;
+    if (step.word == "turn") break;
+    if (step.word == "special" && model.skips_special) continue;
     if (model.is_aborted && step.word != "after-abort") break;
     int answer = 0;
     if (step.word == "run") {
       model.is_running = false;
       return std::stoi(step.rest);
     }
-    if (step.word == "say" || step.word == "after-abort") {
+    if (step.word == "say" || step.word == "special" || step.word == "after-abort") {
       if (limit > 0 && teller.said >= limit) break;
       answer = teller.say(unescaped(step.rest), RKLLM_RUN_NORMAL);
     } else if (step.word == "wait") {
@@ -350,6 +365,7 @@ int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback)
   model->callback = callback;
 #endif
   model->max_new_tokens = param->max_new_tokens;
+  model->skips_special = param->skip_special_token;
 #if FAKE_RKLLM_ABI >= 121
   model->batch = param->extend_param.n_batch;
 #endif

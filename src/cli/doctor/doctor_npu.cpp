@@ -161,6 +161,17 @@ void check_npu(Checks& out, const ServeConfig& config, const std::string& root) 
   } else {
     out.push_back({Status::ok, "model", model, ""});
   }
+  const auto chat_template = npu_chat_template(config.engine);
+  if (!chat_template) {
+    out.push_back({Status::fail, "chat template", chat_template.error().message,
+                   "Give another file with --chat-template FILE"});
+  } else if (*chat_template == nullptr) {
+    out.push_back({Status::note, "chat template",
+                   "none beside the model, so the runtime's own is used, without tools",
+                   "Put the model's tokenizer_config.json beside the .rkllm file"});
+  } else {
+    out.push_back({Status::ok, "chat template", "there is one; tools can be used", ""});
+  }
   const auto runtime = find_npu_runtime(config.engine);
   if (!runtime) {
     out.push_back({Status::fail, "NPU runtime", runtime.error().message,

@@ -59,6 +59,7 @@ struct ServeConfig {
     std::int32_t gpu_layers = -1;    // -1: as many as fit
     std::uint32_t queue = 256;       // requests that may wait for a slot
     bool share_prefixes = false;     // reuse cached prompt prefixes between clients
+    std::string chat_template;       // a file; empty: the model's
     std::string rkllm_library;       // the NPU's runtime; empty: it is looked for
     std::string rkllm_abi = "auto";  // its ABI, or that of its version
 

@@ -358,6 +358,10 @@ std::vector<Setting> make_settings() {
                 "Reuse the cached beginning of one client's prompt for other clients; they can "
                 "then find out what others asked",
                 SLUICE_AT(engine.share_prefixes)));
+  add(text("engine.chat_template", "--chat-template", "FILE",
+           "The model's chat template, in Jinja or in a tokenizer_config.json; without it, that of "
+           "the GGUF file, or the one beside an .rkllm file",
+           "a file", SLUICE_AT(engine.chat_template)));
   add(text("engine.rkllm_library", "--rkllm-library", "FILE",
            "The NPU's runtime, librkllmrt.so; without it, the places of libraries are searched",
            "a file", SLUICE_AT(engine.rkllm_library)));

@@ -9,6 +9,7 @@
 #include "cli/serve/npu_engine.hpp"
 #include "cli/serve/remote_engine.hpp"
 #include "core/log/log.hpp"
+#include "engine/chat/tokenizer_files.hpp"
 #include "engine/synthetic_engine.hpp"
 
 #if SLUICE_WITH_LLAMA
@@ -74,6 +75,11 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
   LlamaOptions options = llama_options(config);
   if (options.model_path.empty()) {
     return fail(kExitUsage, "No model: give one with --model FILE.gguf, or use --engine synthetic");
+  }
+  if (!config.engine.chat_template.empty()) {
+    auto chat_template = read_chat_template(config.engine.chat_template);
+    if (!chat_template) return fail(kExitFailure, chat_template.error().message);
+    options.chat_template = *std::move(chat_template);
   }
   options.on_model_state = log_model_state;
   std::unique_ptr<LlamaEngine> engine = make_llama_engine(std::move(options));

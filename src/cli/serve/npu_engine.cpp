@@ -6,7 +6,13 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "engine/chat/tokenizer_files.hpp"
 #include "engine/rkllm/worker/worker.hpp"
+#include "net/http/status_codes.hpp"
+
+#if SLUICE_WITH_LLAMA
+#include "engine/llama/chat/text_template.hpp"
+#endif
 
 namespace sluice {
 namespace {
@@ -26,8 +32,23 @@ Result<rkllm::LibraryFacts> find_npu_runtime(const ServeConfig::Engine& config) 
   return rkllm::find_runtime(config.rkllm_library, named_abi(config));
 }
 
+Result<std::shared_ptr<const ChatTemplate>> npu_chat_template(const ServeConfig::Engine& config) {
+  const auto text = find_chat_template(config.model, config.chat_template);
+  if (!text) return std::unexpected(text.error());
+  if (text->text.empty()) return nullptr;
+#if SLUICE_WITH_LLAMA
+  return make_chat_template(*text);
+#else
+  return fail(kNotImplemented,
+              "This program was built without llama.cpp, so it cannot use " + text->path);
+#endif
+}
+
 Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config) {
   rkllm::RkllmOptions options;
+  auto chat_template = npu_chat_template(config);
+  if (!chat_template) return fail(kExitFailure, chat_template.error().message);
+  options.chat_template = *std::move(chat_template);
   options.model_path = config.model;
   options.library_path = config.rkllm_library;
   options.abi = named_abi(config);

@@ -17,6 +17,10 @@ bool is_npu_model(std::string_view model);
 /// `kNpuWorkerCommand`. Errors carry an exit code.
 Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config);
 
+/// The chat template of such a model; null: no file has one, so the runtime's own is used. Errors:
+/// those of find_chat_template() and make_chat_template(); 501, this program can use none.
+Result<std::shared_ptr<const ChatTemplate>> npu_chat_template(const ServeConfig::Engine& config);
+
 /// The runtime that such a model is run with. Errors: those of make_rkllm_engine() that are about
 /// its library.
 Result<rkllm::LibraryFacts> find_npu_runtime(const ServeConfig::Engine& config);

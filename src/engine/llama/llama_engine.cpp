@@ -254,7 +254,8 @@ class Llama final : public LlamaEngine {
       const LlamaGuard guard;
       const std::lock_guard lock(state_mutex_);
       model_ = std::move(*loaded);
-      preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
+      preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens,
+                                                    options_.chat_template);
       const auto prepared = [this](RunPtr run) {
         mailbox_->put(std::move(run));
         --preparing_;

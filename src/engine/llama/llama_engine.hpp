@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "engine/chat/chat_template.hpp"
 #include "engine/engine.hpp"
 #include "engine/llama/model/model_fault.hpp"
 
@@ -29,8 +30,9 @@ std::string_view to_string(ModelState::Phase phase);
 struct LlamaOptions {
   enum class FlashAttention : std::uint8_t { automatic, on, off };
 
-  std::string model_path;            // a GGUF file
-  std::uint32_t slots = 4;           // sequences that are decoded together; 1 to 256
+  std::string model_path;               // a GGUF file
+  ChatTemplateText chat_template = {};  // instead of the model's, if it has one
+  std::uint32_t slots = 4;              // sequences that are decoded together; 1 to 256
   std::uint32_t context_tokens = 0;  // of one sequence; 0: what the model was trained for, or less
                                      // if only less fits into half of the free memory
   std::uint32_t threads = 0;         // for decoding; 0: one per core, but 1 for a tiny model

@@ -12,7 +12,8 @@
 
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
-#include "core/text/utf8.hpp"
+#include "engine/chat/request_limits.hpp"
+#include "engine/llama/chat/call_arguments.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/grammar.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
@@ -20,7 +21,6 @@
 #include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
 #include "json/json.hpp"
-#include "json/parser.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -73,13 +73,6 @@ std::size_t shown_bytes(const GenerationRequest& request) {
   return bytes;
 }
 
-/// How many messages and calls a template processes. Each takes time, even an empty one.
-std::size_t turns(const GenerationRequest& request) {
-  std::size_t count = request.messages.size();
-  for (const ChatMessage& message : request.messages) count += message.tool_calls.size();
-  return count;
-}
-
 std::unexpected<Error> invalid(std::string message) {
   return fail(kInvalidParams, std::move(message));
 }
@@ -93,68 +86,23 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
   return invalid(std::move(message));
 }
 
-/// Checks the arguments of all calls, writes them as compact JSON, and spends what their members
-/// cost.
-Result<void> read_arguments(GenerationRequest& request, MemberBudget& budget) {
-  JsonParser parser;
-  std::size_t left = RequestPreparer::kMaxValues;
-  for (std::size_t i = 0; i < request.messages.size(); ++i) {
-    std::vector<ChatToolCall>& calls = request.messages[i].tool_calls;
-    for (std::size_t j = 0; j < calls.size(); ++j) {
-      const std::string at = "the arguments of messages[" + std::to_string(i) + "].tool_calls[" +
-                             std::to_string(j) + "]";
-      const auto arguments = parser.parse(calls[j].arguments, {}, left);
-      if (!arguments && parser.values() > left) {
-        return invalid(at +
-                       " are too many: those of all calls together may have 65536 values and "
-                       "names; leave out calls or arguments");
-      }
-      if (!arguments || !arguments->is_object()) {
-        return invalid(at + " must be an object, or the JSON text of one, of at most 128 levels" +
-                       (arguments ? "" : ": " + arguments.error().reason));
-      }
-      left -= parser.values();
-      if (auto spent = budget.spend(*arguments, at); !spent) return spent;
-      calls[j].arguments = to_json(*arguments);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
-RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context_tokens)
+RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context_tokens,
+                                 const ChatTemplateText& own)
     : vocab_(llama_model_get_vocab(model)),
       context_tokens_(context_tokens),
       pieces_(std::make_shared<const TokenPieces>(vocab_)),
       longest_piece_(longest_text(vocab_)),
       ends_(end_texts(vocab_, *pieces_)),
       temperature_(recommended_temperature(model)),
-      format_(model),
-      quick_format_(model) {}
+      format_(model, own),
+      quick_format_(model, own) {}
 
 Result<void> RequestPreparer::check(const GenerationRequest& request) const {
-  if (request.messages.empty() == request.prompt.empty()) {
-    return invalid("give either messages or a prompt that is not empty");
-  }
+  if (auto checked = check_request(request); !checked) return checked;
   if (auto sampling = check_sampling(request.sampling); !sampling) return sampling;
-  if (request.max_tokens && *request.max_tokens < 1) {
-    return invalid("max_tokens must be at least 1");
-  }
-  if (request.stop.size() > kMaxStops) return invalid("stop must have at most 16 strings");
-  for (const std::string& stop : request.stop) {
-    if (stop.empty() || stop.size() > kMaxStopBytes || !is_valid_utf8(stop)) {
-      return invalid("each string of stop must be UTF-8 text of 1 to 1024 bytes");
-    }
-  }
-  if (!request.json_schema.empty() && !request.grammar.empty()) {
-    return invalid("give either json_schema or grammar, not both");
-  }
-  if (request.json_schema.size() > kMaxGrammarBytes || request.grammar.size() > kMaxGrammarBytes) {
-    return invalid("json_schema and grammar must have at most 64 KiB");
-  }
-  if (request.tools.size() > kMaxToolsBytes) return invalid("tools must have at most 256 KiB");
-  if (turns(request) >= context_tokens_) {
+  if (count_turns(request) >= context_tokens_) {
     std::string message =
         "messages must have fewer elements, their tool_calls included, than the number of tokens "
         "in the context, which is ";
@@ -173,7 +121,7 @@ bool RequestPreparer::is_quick(const GenerationRequest& request) const {
   std::size_t bytes = request.prompt.size();
   for (const ChatMessage& message : request.messages) bytes += text_bytes(message);
   return request.grammar.empty() && request.json_schema.empty() && request.tools.empty() &&
-         bytes <= kQuickPrompt && turns(request) <= kQuickTurns && !format_.is_large();
+         bytes <= kQuickPrompt && count_turns(request) <= kQuickTurns && !format_.is_large();
 }
 
 /// The grammar of the request itself, which must have a grammar or a schema.
@@ -292,7 +240,7 @@ Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request,
   const LlamaGuard guard;
   try {
     MemberBudget budget;
-    if (auto read = read_arguments(request, budget); !read) {
+    if (auto read = read_call_arguments(request, budget); !read) {
       return std::unexpected(std::move(read).error());
     }
     return translate(request, quick ? quick_format_ : format_, budget, continued);
@@ -360,7 +308,8 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
 
   std::string text = request.prompt;
   std::string mark;
-  const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
+  const bool chat = !request.is_raw &&
+                    (!request.messages.empty() || !request.tools.empty() || format_.is_explicit());
   std::optional<ChatPrompt> prompt;
   if (continued > 0) {
     if (auto rest = continuation(request, format, budget, continued)) {
@@ -397,8 +346,13 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   }
 
   if (prepared.continues) return prepared;
-  auto tokens = tokenize(text, mark, chat, true);
+  auto tokens = tokenize(text, mark, chat || request.is_raw, true);
   if (!tokens) return std::unexpected(std::move(tokens).error());
+  // A prompt that begins as the model's sequences do is not given that token once more.
+  const llama_token first = llama_vocab_bos(vocab_);
+  if (request.is_raw && tokens->size() > 1 && (*tokens)[0] == first && (*tokens)[1] == first) {
+    tokens->erase(tokens->begin());
+  }
   if (tokens->empty()) return invalid("the prompt has no tokens; give a prompt that is not empty");
   if (tokens->size() >= context_tokens_) {
     std::string has;

@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "engine/answer/answer_reader.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/model/chat_format.hpp"
-#include "engine/llama/model/member_budget.hpp"
+#include "engine/llama/chat/chat_format.hpp"
+#include "engine/llama/chat/member_budget.hpp"
 #include "engine/llama/model/token_pieces.hpp"
 #include "engine/llama/sampling/token_constraint.hpp"
 
@@ -34,14 +34,10 @@ struct PreparedRequest {
 /// Checks and translates requests. Thread-safe; the model must outlive it.
 class RequestPreparer {
  public:
-  static constexpr std::size_t kMaxStops = 16;
-  static constexpr std::size_t kMaxStopBytes = 1024;
-  static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
-  static constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
-  // Values, and names of members, in the arguments of all calls.
-  static constexpr std::size_t kMaxValues = 65536;
-
-  RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
+  /// `own`: the chat template, if it has one, instead of the model's. Throws a std::exception if it
+  /// cannot be used.
+  RequestPreparer(const llama_model* model, std::uint32_t context_tokens,
+                  const ChatTemplateText& own = {});
 
   /// Checks what can be checked quickly: ranges and sizes. Error: -32602.
   [[nodiscard]] Result<void> check(const GenerationRequest& request) const;

@@ -7,6 +7,7 @@
 
 #include "core/log/log.hpp"
 #include "core/release_memory.hpp"
+#include "engine/answer/cut_call.hpp"
 #include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/scheduling/slot_chooser.hpp"
 #include "rpc/error_codes.hpp"
@@ -394,13 +395,9 @@ void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
 
 /// Why the run, which ended at a limit, has no tool call to give.
 Error Scheduler::cut_call(const LlamaRun& run) const {
-  const std::string cut = "The answer was cut off in a tool call, because ";
-  if (run.completion_tokens == run.max_tokens) {
-    return {kLimitReached, cut + "it reached max_tokens, which is " +
-                               std::to_string(run.max_tokens) + "; raise it"};
-  }
-  return {kLimitReached, cut + "the model's context of " + std::to_string(model_.context_tokens) +
-                             " tokens is full; shorten the messages or raise --context"};
+  if (run.completion_tokens == run.max_tokens) return cut_call_at_limit(run.max_tokens);
+  return cut_call_error("the model's context of " + std::to_string(model_.context_tokens) +
+                        " tokens is full; shorten the messages or raise --context");
 }
 
 /// Ends the run in `slot`. The slot keeps its content for later prompts.

@@ -190,6 +190,11 @@ class OpenAiEngine final : public Engine {
   Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                             std::shared_ptr<GenerationSink> sink,
                                             Executor& /*home*/) override {
+    if (request.is_raw) {
+      return fail(kInvalidParams,
+                  "the server of the model puts its chat template around every prompt, so it takes "
+                  "no raw one");
+    }
     Result<std::string> body = body_of(request, model_, options_.api);
     if (!body) return std::unexpected(std::move(body.error()));
     auto ticket = core_->shares->take(request.principal);

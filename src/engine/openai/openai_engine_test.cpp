@@ -123,6 +123,11 @@ TEST_F(OpenAiEngineTest, WhatAnApiDoesNotHaveIsRefusedAtOnce) {
   const auto generation = engine->start(request, sink, loop);
   ASSERT_FALSE(generation);
   EXPECT_THAT(generation.error().message, HasSubstr("--model-api chat"));
+  request.stop.clear();
+  request.is_raw = true;
+  const auto raw = engine->start(request, sink, loop);
+  ASSERT_FALSE(raw);
+  EXPECT_THAT(raw.error().message, HasSubstr("takes no raw one"));
 }
 
 }  // namespace

@@ -10,9 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/rkllm/chat_text.hpp"
+#include "engine/answer/cut_call.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 #include "engine/rkllm/rkllm_slot.hpp"
+#include "engine/rkllm/run_preparation.hpp"
 #include "engine/rkllm/runtime/library_file.hpp"
 #include "net/http/status_codes.hpp"
 #include "net/loop/event_loop.hpp"
@@ -29,40 +30,14 @@ Micros between(TimePoint from, TimePoint to) {
   return std::chrono::duration_cast<Micros>(to - from);
 }
 
-/// Whether the sampling is what a request has that names nothing.
-bool is_usual(const SamplingParams& given) {
-  const SamplingParams usual;
-  return !given.temperature && !given.seed && given.top_k == usual.top_k &&
-         given.top_p == usual.top_p && given.min_p == usual.min_p &&
-         given.repeat_penalty == usual.repeat_penalty &&
-         given.frequency_penalty == usual.frequency_penalty &&
-         given.presence_penalty == usual.presence_penalty &&
-         given.penalty_last_n == usual.penalty_last_n;
-}
-
-/// What a run takes of a request's sampling, where it has its own. What the request does not name
-/// stays as the runtime has it.
-Sampling sampling_of(const SamplingParams& given) {
-  const SamplingParams usual;
-  Sampling out{.temperature = given.temperature};
-  if (given.top_k != usual.top_k) out.top_k = given.top_k;
-  if (given.top_p != usual.top_p) out.top_p = given.top_p;
-  if (given.repeat_penalty != usual.repeat_penalty) out.repeat_penalty = given.repeat_penalty;
-  if (given.frequency_penalty != usual.frequency_penalty) {
-    out.frequency_penalty = given.frequency_penalty;
-  }
-  if (given.presence_penalty != usual.presence_penalty) {
-    out.presence_penalty = given.presence_penalty;
-  }
-  return out;
-}
-
 class NpuEngine;
 
 /// What an engine shares with the handles of its generations.
 struct Home {
-  LoopPool loops{1};
+  LoopPool loops{2};
   EventLoop& loop() { return loops.loop(0); }
+  /// Prepares requests, which may take long.
+  EventLoop& preparation() { return loops.loop(1); }
   std::atomic<NpuEngine*> engine = nullptr;  // null: it has ended
 };
 
@@ -94,7 +69,8 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
     return {.engine = "rkllm",
             .model = std::filesystem::path(options_.model_path).stem().string(),
             .context_tokens = options_.context_tokens,
-            .slots = options_.slots};
+            .slots = options_.slots,
+            .checks_schema = true};
   }
   [[nodiscard]] EngineStats stats() const override {
     return {.slots_busy = busy_,
@@ -123,12 +99,16 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   void resume(const RunPtr& run);
 
  private:
-  [[nodiscard]] Result<void> check(const GenerationRequest& request) const;
-  void admit(RunPtr run);
+  void admit(const RunPtr& run);
+  /// Then on_prepared() is called.
+  void prepare_run(const RunPtr& run);
+  void on_prepared(const RunPtr& run, Result<void> outcome);
   void pump();
   void on_slot_changed() override { pump(); }
   void on_run_over(const RunPtr& run, Completion::Reason reason,
                    std::optional<Error> error) override;
+  /// Delivers an answer that has to follow a schema, or asks for another.
+  void check_answer(const RunPtr& run, Completion::Reason reason);
   void complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error = {});
   /// Lets go of a run whose sink has heard everything.
   void settle(const RunPtr& run);
@@ -192,59 +172,50 @@ class NpuGeneration final : public Generation {
   RunPtr run_;
 };
 
-Result<void> NpuEngine::check(const GenerationRequest& request) const {
-  const auto refuse = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
-  if (request.messages.empty() == request.prompt.empty()) {
-    return refuse("Give either messages or a prompt");
-  }
-  if (!request.json_schema.empty() || !request.grammar.empty()) {
-    return refuse("This engine does not constrain answers; leave json_schema and grammar out");
-  }
-  if (!request.tools.empty()) return refuse("This engine offers a model no tools yet");
-  const bool has_images = std::ranges::any_of(
-      request.messages, [](const ChatMessage& each) { return !each.images.empty(); });
-  if (has_images) return refuse("This engine takes no images yet");
-  if (request.max_tokens && *request.max_tokens < 1) return refuse("max_tokens must be at least 1");
-  const bool has_own_sampling = library_.abi != nullptr && library_.abi->has_sampling_of_run;
-  if (!has_own_sampling && !is_usual(request.sampling)) {
-    return refuse(
-        "This runtime samples as it was set at its start; of single requests only "
-        "max_tokens and stop can be given (since runtime 1.3.0 more)");
-  }
-  return {};
-}
-
 Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
                                                      std::shared_ptr<GenerationSink> sink,
                                                      Executor& /*home*/) {
-  if (const Result<void> checked = check(request); !checked) {
+  if (const Result<void> checked = check(request, options_, library_.abi); !checked) {
     return std::unexpected(checked.error());
   }
   if (!had_model_) return fail(kBusy, not_ready());
   auto share = shares_->take(request.principal);
   if (!share) return std::unexpected(std::move(share.error()));
-  const auto run = std::make_shared<RkllmRun>(
-      std::move(sink), AnswerReader::Options{.stops = std::move(request.stop)});
+  request.continues = nullptr;
+  const auto run = std::make_shared<RkllmRun>(std::move(sink), std::move(request));
   run->share = *std::move(share);
   run->started = home_->loop().clock().now();
-  run->max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));
-  run->input = {
-      .role = "user",
-      .input = request.messages.empty() ? std::move(request.prompt) : chat_text(request.messages)};
+  run->max_tokens = static_cast<std::uint32_t>(run->request.max_tokens.value_or(0));
   if (library_.abi != nullptr && library_.abi->has_sampling_of_run) {
-    run->params.sampling = sampling_of(request.sampling);
-    run->params.max_new_tokens = request.max_tokens;
+    run->params.sampling = sampling_of(run->request.sampling);
+    run->params.max_new_tokens = run->request.max_tokens;
   }
-  run->place = {.client = request.principal, .priority = request.priority};
+  run->place = {.client = run->request.principal, .priority = run->request.priority};
   ++requests_;
   home_->loop().post([this, run] { admit(run); });
   return std::make_unique<NpuGeneration>(home_, run);
 }
 
-void NpuEngine::admit(RunPtr run) {
+void NpuEngine::admit(const RunPtr& run) {
   if (is_over_ || run->is_cancelled) return complete(run, Completion::Reason::cancelled);
   open_.insert(run);
   run->place.arrival = ++arrivals_;
+  prepare_run(run);
+}
+
+void NpuEngine::prepare_run(const RunPtr& run) {
+  run->phase = RkllmRun::Phase::queued;
+  home_->preparation().post([this, run] {
+    Result<void> outcome = prepare(*run, options_.chat_template.get());
+    home_->loop().post([this, run, outcome = std::move(outcome)]() mutable {
+      on_prepared(run, std::move(outcome));
+    });
+  });
+}
+
+void NpuEngine::on_prepared(const RunPtr& run, Result<void> outcome) {
+  if (run->phase == RkllmRun::Phase::done) return;  // it was cancelled meanwhile
+  if (!outcome) return complete(run, Completion::Reason::error, std::move(outcome.error()));
   queue_.push(run->place, run);
   pump();
 }
@@ -298,10 +269,35 @@ void NpuEngine::on_run_over(const RunPtr& run, Completion::Reason reason,
                             std::optional<Error> error) {
   const bool is_whole = reason == Completion::Reason::stop;
   std::vector<Delta> rest;
-  const AnswerReader::Ending ending = run->reader.finish(is_whole, rest);
-  for (Delta& each : rest) run->delivery.deliver(std::move(each));
+  const AnswerReader::Ending ending = run->reader->finish(is_whole, rest);
+  for (Delta& each : rest) run->take(std::move(each));
+  if (run->check && !error) return check_answer(run, reason);
+  if (ending == AnswerReader::Ending::cut_call && !error) {
+    reason = Completion::Reason::error;
+    error = cut_call_at_limit(run->max_tokens);
+  }
   if (is_whole && ending == AnswerReader::Ending::calls) reason = Completion::Reason::tool_calls;
   complete(run, reason, std::move(error));
+}
+
+void NpuEngine::check_answer(const RunPtr& run, Completion::Reason reason) {
+  AnswerCheck& check = *run->check;
+  const std::optional<std::string> fault = check.fault();
+  if (!fault) {
+    run->delivery.deliver({.kind = Delta::Kind::text, .text = std::string(check.json())});
+    return complete(run, reason);
+  }
+  // Another answer would end at the same limit.
+  if (reason == Completion::Reason::stop && check.has_tries()) {
+    check.ask_again(run->request, *fault);
+    return prepare_run(run);
+  }
+  const std::string why = reason == Completion::Reason::length
+                              ? "The answer reached max_tokens before it followed json_schema: "
+                              : "The answer does not follow json_schema, also after the model was "
+                                "asked again " +
+                                    std::to_string(AnswerCheck::kMoreTries) + " times: ";
+  complete(run, Completion::Reason::error, Error(kInternalError, why + *fault));
 }
 
 void NpuEngine::complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error) {
@@ -310,10 +306,7 @@ void NpuEngine::complete(const RunPtr& run, Completion::Reason reason, std::opti
   completion.reason = reason;
   completion.error = std::move(error);
   completion.usage.completion_tokens = run->completion_tokens;
-  if (run->figures) {
-    completion.usage.prompt_tokens =
-        static_cast<std::uint32_t>(std::max(0, run->figures->prefill_tokens));
-  }
+  completion.usage.prompt_tokens = run->prompt_tokens;
   const TimePoint admitted = run->admitted.value_or(now);
   completion.timings.queue = between(run->started, admitted);
   if (run->first_token) {

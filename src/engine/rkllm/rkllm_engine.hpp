@@ -9,14 +9,18 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "engine/chat/chat_template.hpp"
 #include "engine/engine.hpp"
 
 namespace sluice::rkllm {
 
 struct RkllmOptions {
-  std::string model_path;                // a .rkllm file
-  std::string library_path = {};         // of librkllmrt.so; empty: it is looked for
-  std::string abi = {};                  // its ABI's name; empty: that of its version
+  std::string model_path;         // a .rkllm file
+  std::string library_path = {};  // of librkllmrt.so; empty: it is looked for
+  std::string abi = {};           // its ABI's name; empty: that of its version
+  /// Conversations are rendered with it, and the runtime's own template is off. Null: the runtime
+  /// has its own, and is given conversations as one text of a user; tools are refused.
+  std::shared_ptr<const ChatTemplate> chat_template = {};
   std::uint32_t slots = 1;               // processes with the model; 1 to 8
   std::uint32_t context_tokens = 0;      // 0: what the runtime has by default
   std::uint32_t max_queue = 256;         // the most requests that wait
@@ -30,6 +34,9 @@ struct RkllmOptions {
 
 /// Runs Rockchip's NPU runtime, each instance in a process of its own that may die: then its answer
 /// ends with an error, and another process is started, after a growing pause.
+///
+/// A request with a json_schema is answered only when the answer follows it: a model whose answer
+/// does not is asked again (AnswerCheck), and then the generation fails.
 ///
 /// An instance gives one answer at a time; other requests wait in turn (AdmissionQueue,
 /// QueueShares). A reader that is slow holds up nobody: what the model has said waits, at most as

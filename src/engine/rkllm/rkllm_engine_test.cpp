@@ -1,121 +1,26 @@
 #include "engine/rkllm/rkllm_engine.hpp"
 
-#include <atomic>
-#include <condition_variable>
-#include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "core/manual_executor.hpp"
-#include "engine/rkllm/runtime/fake_rkllm_test_support.hpp"
+#include "engine/rkllm/rkllm_engine_test_support.hpp"
 
 namespace sluice::rkllm {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Answer;
 using test::fake_library;
 using test::FakeScript;
 using ::testing::HasSubstr;
 
-/// Collects an answer. Thread-safe.
-class Answer final : public GenerationSink {
- public:
-  bool on_delta(Delta delta) override {
-    const std::lock_guard lock(mutex_);
-    text_ += delta.text;
-    changed_.notify_all();
-    return true;
-  }
-  void on_complete(Completion completion) override {
-    const std::lock_guard lock(mutex_);
-    ++ends_;
-    completion_ = std::move(completion);
-    changed_.notify_all();
-  }
-  /// Waits for so much text.
-  bool says(std::string_view text) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 10s, [&] { return text_.contains(text); });
-  }
-  /// "text|reason" or "text|error: message".
-  std::string end() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, 20s, [this] { return ends_ > 0; })) return "it does not end";
-    return text_ + "|" +
-           (completion_.error ? "error: " + completion_.error->message
-                              : std::string(to_string(completion_.reason)));
-  }
-  [[nodiscard]] Completion completion() const { return completion_; }
-  [[nodiscard]] int ends() {
-    const std::lock_guard lock(mutex_);
-    return ends_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string text_;
-  Completion completion_;
-  int ends_ = 0;
-};
-
-class RkllmEngineTest : public ::testing::TestWithParam<Abi> {
- protected:
-  RkllmEngineTest() { std::ofstream(model_) << "a model"; }
-  RkllmOptions options() const {
-    return {.model_path = model_,
-            .library_path = fake_library(GetParam()),
-            .worker = {std::string(SLUICE_FAKE_RKLLM) + "/rkllm_worker"},
-            // A sanitizer would end the process in a way of its own.
-            .environment = {{"ASAN_OPTIONS", "handle_segv=0:handle_sigill=0"},
-                            {"TSAN_OPTIONS", "handle_segv=0:handle_sigill=0"}},
-            .restart_pause = 10ms,
-            .abort_timeout = 200ms};
-  }
-  void make(RkllmOptions with) {
-    auto made = make_rkllm_engine(std::move(with));
-    ASSERT_TRUE(made) << made.error().message;
-    engine = *std::move(made);
-  }
-  void make() {
-    make(options());
-    const auto ready = engine->wait_ready(20s);
-    ASSERT_TRUE(ready && *ready) << engine->not_ready();
-  }
-  std::unique_ptr<Generation> ask(const std::shared_ptr<Answer>& answer,
-                                  GenerationRequest request = {}) {
-    if (request.prompt.empty() && request.messages.empty()) request.prompt = "Hi";
-    auto started = engine->start(std::move(request), answer, home);
-    EXPECT_TRUE(started) << started.error().message;
-    return started ? *std::move(started) : nullptr;
-  }
-  static GenerationRequest said(std::vector<ChatMessage> messages) {
-    GenerationRequest out;
-    out.messages = std::move(messages);
-    return out;
-  }
-  static GenerationRequest prompt(std::string text) {
-    GenerationRequest out;
-    out.prompt = std::move(text);
-    return out;
-  }
-  std::string answer_to(GenerationRequest request = {}) {
-    const auto answer = std::make_shared<Answer>();
-    const auto generation = ask(answer, std::move(request));
-    return answer->end();
-  }
-
-  ManualExecutor home;
-  std::string model_ = ::testing::TempDir() + "model.rkllm";
-  std::unique_ptr<RkllmEngine> engine;
-};
+class RkllmEngineTest : public test::EngineTest {};
 
 TEST_P(RkllmEngineTest, Answers) {
   const FakeScript script("say Hello\nsay , \\xC3\nwait\nsay \\xA9!\n");
@@ -237,17 +142,14 @@ TEST_P(RkllmEngineTest, TheEndOfTheEngineEndsItsAnswers) {
 
 TEST_P(RkllmEngineTest, RefusesWhatItCannotDo) {
   make();
-  const auto refusal = [this](GenerationRequest request) {
-    const auto started = engine->start(std::move(request), std::make_shared<Answer>(), home);
-    return started ? std::string() : started.error().message;
-  };
   EXPECT_THAT(refusal({}), HasSubstr("either messages or a prompt"));
   GenerationRequest request = prompt("a");
-  request.json_schema = "{}";
-  EXPECT_THAT(refusal(std::move(request)), HasSubstr("json_schema"));
+  request.grammar = "root ::= \"a\"";
+  EXPECT_THAT(refusal(std::move(request)), HasSubstr("no grammar"));
   request = prompt("a");
   request.tools = "[]";
-  EXPECT_THAT(refusal(std::move(request)), HasSubstr("tools"));
+  EXPECT_THAT(refusal(std::move(request)),
+              HasSubstr("put its tokenizer_config.json beside the model"));
   request = prompt("a");
   request.sampling.temperature = 0.1F;
   const std::string cooler = refusal(std::move(request));

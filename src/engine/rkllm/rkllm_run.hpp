@@ -13,6 +13,7 @@
 #include "engine/answer/delivery.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue_shares.hpp"
+#include "engine/rkllm/answer_check.hpp"
 #include "engine/rkllm/runtime/runtime.hpp"
 
 namespace sluice::rkllm {
@@ -25,8 +26,14 @@ using RunPtr = std::shared_ptr<RkllmRun>;
 struct RkllmRun {
   using Phase = GenerationStatus::Phase;
 
-  RkllmRun(std::shared_ptr<GenerationSink> sink, AnswerReader::Options options)
-      : delivery(std::move(sink)), reader(std::move(options)) {}
+  RkllmRun(std::shared_ptr<GenerationSink> sink, GenerationRequest asked)
+      : delivery(std::move(sink)), request(std::move(asked)) {}
+
+  /// Takes a piece of the answer: for its sink, or for the check before that.
+  void take(Delta delta) {
+    if (!check) return delivery.deliver(std::move(delta));
+    if (delta.kind == Delta::Kind::text) check->add(delta.text);
+  }
 
   std::atomic<bool> is_cancelled = false;
   std::atomic<Phase> phase = Phase::queued;
@@ -34,18 +41,22 @@ struct RkllmRun {
   std::atomic<std::uint32_t> completion_tokens = 0;
 
   Delivery delivery;
-  AnswerReader reader;
+  // The thread that prepares the run has these meanwhile.
+  GenerationRequest request;
+  std::optional<AnswerCheck> check;    // nothing is delivered before the answer has passed it
+  std::optional<AnswerReader> reader;  // once it is prepared
   std::unique_ptr<QueueShares::Ticket> share;  // until the sink has received its last call
   AdmissionQueue<RunPtr>::Position place;
   RunInput input;
   RunParams params;
-  std::uint32_t max_tokens = 0;  // 0: no limit
+  std::uint32_t max_tokens = 0;     // of one try; 0: no limit
+  std::uint32_t try_tokens = 0;     // of the try under way
+  std::uint32_t prompt_tokens = 0;  // of all tries
 
   TimePoint started{};
   std::optional<TimePoint> admitted = {};
   std::optional<TimePoint> first_token = {};
   TimePoint last_token{};
-  std::optional<PerfStat> figures = {};
 };
 
 }  // namespace sluice::rkllm

@@ -1,5 +1,6 @@
 #include "engine/rkllm/rkllm_slot.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -67,16 +68,33 @@ void RkllmSlot::load() {
   if (options_->context_tokens != 0) {
     params.max_context_len = static_cast<std::int32_t>(options_->context_tokens);
   }
+  if (options_->chat_template != nullptr && options_->chat_template->needs_special_tokens()) {
+    params.skip_special_token = false;
+  }
   process_->ask(method::kInit, object_of(encode(params)),
                 [this](const Result<json::object>& answer) {
                   const std::optional<int> result = returned_by(answer);
-                  if (result == 0) return on_loaded();
+                  if (result == 0) return set_template();
                   give_up(!answer ? answer.error().message
                           : result == Runtime::kNoHandle
                               ? "the runtime reports success without a model; is the "
                                 "file for this board, and of this version?"
                               : "rkllm_init() returned " + std::to_string(result.value_or(0)) +
                                     "; what the runtime has logged says why");
+                });
+}
+
+void RkllmSlot::set_template() {
+  if (options_->chat_template == nullptr) return on_loaded();
+  // With empty texts the runtime's own template is off, and its parser (rknn-llm#431).
+  process_->ask(method::kSetChatTemplate, object_of(encode(TemplateParams{})),
+                [this](const Result<json::object>& answer) {
+                  // A version without the function has no template of its own.
+                  const bool has_none = !answer && answer.error().code == kMethodNotFound;
+                  if (has_none || returned_by(answer) == 0) return on_loaded();
+                  give_up(!answer ? answer.error().message
+                                  : "rkllm_set_chat_template() returned " +
+                                        std::to_string(returned_by(answer).value_or(0)));
                 });
 }
 
@@ -138,8 +156,9 @@ void RkllmSlot::begin(RunPtr run) {
   phase_ = Phase::running;
   run_ = std::move(run);
   has_failed_ = false;
-  run_->admitted = loop_->clock().now();
+  if (!run_->admitted) run_->admitted = loop_->clock().now();
   run_->phase = RkllmRun::Phase::prefill;
+  run_->try_tokens = 0;
   process_->ask(method::kRun,
                 object_of(encode(RunRequest{
                     .number = ++run_number_, .input = run_->input, .params = run_->params})),
@@ -168,7 +187,7 @@ void RkllmSlot::on_output(const TokenRecord& output) {
     PerfStat figures{};
     if (output.bytes.size() != sizeof figures) return;
     std::memcpy(&figures, output.bytes.data(), sizeof figures);
-    run_->figures = figures;
+    run_->prompt_tokens += static_cast<std::uint32_t>(std::max(0, figures.prefill_tokens));
     return;
   }
   if (output.kind != TokenRecord::Kind::text) return;
@@ -184,11 +203,16 @@ void RkllmSlot::take_text(std::string_view bytes) {
   if (!run.first_token) run.first_token = now;
   run.last_token = now;
   run.phase = RkllmRun::Phase::decode;
-  const std::uint32_t tokens = ++run.completion_tokens;
-  const bool has_stopped = run.reader.push(bytes, deltas_);
-  for (Delta& each : std::exchange(deltas_, {})) run.delivery.deliver(std::move(each));
+  ++run.completion_tokens;
+  ++run.try_tokens;
+  const ChatTemplate* const format = options_->chat_template.get();
+  if (format != nullptr && format->hides(bytes)) bytes = {};
+  const bool has_stopped = run.reader->push(bytes, deltas_);
+  for (Delta& each : std::exchange(deltas_, {})) run.take(std::move(each));
   if (has_stopped) return end_early(Completion::Reason::stop);
-  if (run.max_tokens != 0 && tokens >= run.max_tokens) end_early(Completion::Reason::length);
+  if (run.max_tokens != 0 && run.try_tokens >= run.max_tokens) {
+    end_early(Completion::Reason::length);
+  }
 }
 
 void RkllmSlot::end_early(Completion::Reason reason) {

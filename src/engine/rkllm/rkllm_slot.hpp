@@ -58,6 +58,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void on_gone(const std::string& why) override;
 
   void load();
+  /// Turns the runtime's own template off if there is another.
+  void set_template();
   void on_loaded();
   /// The process is of no use: another one follows.
   void give_up(std::string why);

@@ -10,8 +10,10 @@ export const library = (abi) =>
   path.join(path.dirname(program), `../lib/fake_rkllm/${abi}/librkllmrt.so`);
 
 // A model, and what the runtime does with it: `script` has the steps of the stand-in's README.md.
-export function npu_files(t, script) {
+// `beside`: texts of more files in its folder, by their names.
+export function npu_files(t, script, beside = {}) {
   const folder = temporary_folder(t);
+  for (const [name, text] of Object.entries(beside)) writeFileSync(path.join(folder, name), text);
   const files = {
     model: path.join(folder, 'model.rkllm'),
     script: path.join(folder, 'script'),
@@ -27,9 +29,9 @@ export function npu_files(t, script) {
   };
 }
 
-// Starts `sluice serve` with it. `files`: of npu_files().
-export async function start_npu(t, abi, script, flags = []) {
-  const files = npu_files(t, script);
+// Starts `sluice serve` with such a model.
+export async function start_npu(t, abi, script, flags = [], beside = {}) {
+  const files = npu_files(t, script, beside);
   const server = await start_server(
     t,
     ['--engine', 'llama', '--model', files.model, '--rkllm-library', library(abi), ...flags],

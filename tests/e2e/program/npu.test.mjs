@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { connect, generate } from '../lib/mcp.mjs';
 import { abis, library, npu_files, start_npu } from '../lib/npu.mjs';
@@ -15,7 +16,7 @@ import {
 } from '../lib/original_clients.mjs';
 import { curl_stream, event_stream, poll_stream, push_stream } from '../lib/readers.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
-import { children_of, run_program, until } from '../lib/server.mjs';
+import { children_of, run_program, start_server, temporary_folder, until } from '../lib/server.mjs';
 import * as wire from '../lib/wire.mjs';
 
 const kWords = ['Water ', 'is ', 'w\\xc3', '\\xa4rmer ', 'here', '.'];
@@ -89,6 +90,123 @@ test('a model that cannot be loaded ends the program with the reason', async (t)
   const abi = await serve('--rkllm-abi', '9');
   assert.equal(abi.code, 2);
   assert.match(abi.stderr, /auto, 1\.1, 1\.2\.0, 1\.2\.1 or 1\.3\.0/);
+});
+
+// As a model at Hugging Face has it.
+const kTokenizer = JSON.stringify({
+  bos_token: null,
+  eos_token: '<|im_end|>',
+  added_tokens_decoder: {
+    1: { content: '<|im_start|>', special: true },
+    2: { content: '<|im_end|>', special: true },
+    3: { content: '<tool_call>', special: false },
+    4: { content: '</tool_call>', special: false },
+  },
+  chat_template: `{%- if tools %}<|im_start|>system
+# Tools
+{%- for tool in tools %}
+{{ tool | tojson }}
+{%- endfor %}
+For each call return <tool_call>
+{"name": <function-name>, "arguments": <args-json-object>}
+</tool_call><|im_end|>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'assistant' and message.tool_calls %}<|im_start|>assistant
+{{- message.content }}
+{%- for call in message.tool_calls %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
+{% else %}<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`,
+});
+
+const kWeather = [
+  {
+    name: 'get_weather',
+    description: 'Weather of a city',
+    inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+];
+
+test('a model with its tokenizer_config.json has conversations and calls tools', async (t) => {
+  const script = [
+    'say <think>', 'say Paris.', 'say </think>',
+    'say <tool_call>\\n', 'say {"name": "get_weather", ', 'say "arguments": {"city": "Paris"}}',
+    'say \\n</tool_call>', 'turn', 'say Warm.',
+  ].join('\n');
+  const server = await start_npu(t, '1.2.1', script, [], { 'tokenizer_config.json': kTokenizer });
+  const client = new HttpClient(server);
+  const question = { role: 'user', content: 'Is it warm in Paris? <|im_end|>' };
+  const called = await client.call('run', { messages: [question], tools: kWeather });
+  assert.equal(called.finish_reason, 'tool_calls');
+  const call = { name: 'get_weather', arguments: { city: 'Paris' } };
+  assert.deepEqual(called.tool_calls, [call]);
+  const answer = await client.call('run', {
+    messages: [
+      question,
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', content: '28 degrees' },
+    ],
+    tools: kWeather,
+  });
+  assert.equal(wire.whole_text(answer), 'Warm.');
+  const calls = server.calls();
+  assert.match(calls, /set_chat_template \|\|\n/);
+  assert.match(calls, /<\|im_start\|>user\nIs it warm in Paris\? <\u200b\|im_end\|><\|im_end\|>\n/);
+  assert.match(calls, /<\|im_start\|>assistant<tool_call>\n\{"name": "get_weather", "arg/);
+  assert.match(calls, /<\|im_start\|>tool\n28 degrees<\|im_end\|>\n<\|im_start\|>assistant\n/);
+});
+
+test('an answer is asked for again until it follows its schema', async (t) => {
+  const server = await start_npu(t, '1.1', 'say {"warm": \nsay "yes"}\nturn\nsay {"warm": \nsay true}\n');
+  const client = new HttpClient(server);
+  const json_schema = { type: 'object', properties: { warm: { type: 'boolean' } } };
+  const { stream_id } = await client.call('run', { prompt: 'Is it?', json_schema, stream: true });
+  const chunks = await push_stream(server, stream_id);
+  assert.equal(wire.checked_text(chunks), '{"warm": true}');
+  assert.equal(server.calls().match(/^run /gm).length, 2);
+});
+
+test('a chat template that cannot be used ends the program with the reason', async (t) => {
+  const start = async (beside, ...flags) => {
+    const files = npu_files(t, kScript, beside);
+    const { code, stderr } = await run_program(
+      ['serve', '--port', '0', '--model', files.model, '--rkllm-library', library('1.2.1'), ...flags],
+      { env: files.env },
+    );
+    return `${code}: ${stderr}`;
+  };
+  const config = (text) => ({ 'tokenizer_config.json': text });
+  assert.match(await start(config('{')), /^1: [^]*tokenizer_config\.json is no JSON/);
+  assert.match(
+    await start(config('{"chat_template": "{% nonsense"}')),
+    /^1: [^]*the chat template of .*tokenizer_config\.json cannot be used: /,
+  );
+  assert.match(await start(config(' '.repeat((16 << 20) + 1))), /^1: [^]*longer than 16 MiB/);
+  assert.match(await start({}, '--chat-template', '/none.jinja'), /^1: [^]*There is no \/none\.jinja/);
+});
+
+test('--chat-template takes the place of the template in a GGUF file', async (t) => {
+  const folder = temporary_folder(t);
+  const file = path.join(folder, 'short.jinja');
+  writeFileSync(file, '{{ messages[0].content }}');
+  const tokens_with = async (...flags) => {
+    const server = await start_server(t, ['--engine', 'llama', ...flags]);
+    const answer = await new HttpClient(server).call('run', { prompt: 'Hi', max_tokens: 1 });
+    return answer.usage.prompt_tokens;
+  };
+  assert.ok((await tokens_with('--chat-template', file)) < (await tokens_with()));
+  writeFileSync(file, '{% nonsense');
+  const { code, stderr } = await run_program(['serve', '--port', '0', '--chat-template', file]);
+  assert.equal(code, 1);
+  assert.match(stderr, /the model cannot be used/);
 });
 
 test('sluice chat runs a model for an NPU', async (t) => {

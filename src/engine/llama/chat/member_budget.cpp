@@ -1,4 +1,4 @@
-#include "engine/llama/model/member_budget.hpp"
+#include "engine/llama/chat/member_budget.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "engine/llama/model/control_texts.hpp"
+#include "engine/llama/chat/control_texts.hpp"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -40,6 +40,17 @@ TEST(ControlTexts, OrdinaryTextStaysAsItIs) {
         "b"}) {
     EXPECT_EQ(broken_up(std::string(text)), text);
   }
+}
+
+TEST(ControlTexts, AreKeptApartInATextThatIsTokenizedAsAWhole) {
+  const ControlTexts joined({"<|user|>", "[INST]", "<｜User｜>"}, true);
+  std::string text = "a < b <|us--er|> [1] [INST]<｜User｜><";
+  ASSERT_TRUE(joined.break_up(text, "#"));
+  text.replace(text.find("--"), 2, "");  // as a template may do
+  EXPECT_EQ(joined.joined("<|user|>" + text + "|user|>", "#", "+"),
+            "<|user|>a < b <+|user|> [1] [+INST]<+｜User｜><+|user|>");
+  EXPECT_EQ(joined.joined("<|user|>", "", "+"), "<|user|>");
+  EXPECT_EQ(joined.joined("#<##|user|>#", "#", "+"), "<+|user|>");
 }
 
 TEST(ControlTexts, WhereTextMayBeTakenOutNoneComesTogether) {

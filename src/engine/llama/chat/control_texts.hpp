@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/chat/chat_template.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -19,6 +20,8 @@ class ControlTexts {
   /// its makers have added and that are no words. `are_joined`: parts of what is broken up may be
   /// taken out afterwards, so that others come to stand side by side.
   ControlTexts(const llama_vocab* vocab, bool are_joined);
+  /// The same of a tokenizer that only files tell of.
+  static ControlTexts of(const ChatTemplateText& tokenizer, bool are_joined);
   /// Texts of one character are left out: they cannot be broken up.
   explicit ControlTexts(std::vector<std::string> texts, bool are_joined = false);
 
@@ -31,6 +34,11 @@ class ControlTexts {
   /// character of one in front of a name, so `mark` is also put in front of a name that begins with
   /// the rest of one, if it has characters that names of parameters do not have.
   bool break_up_json(std::string& text, std::string_view mark) const;
+
+  /// `text` without the marks that these functions have put into it. `between` stands in place of a
+  /// mark that keeps one of these apart, so it is none although the text is tokenized as a whole.
+  [[nodiscard]] std::string joined(std::string_view text, std::string_view mark,
+                                   std::string_view between) const;
 
  private:
   /// Whether one of these may begin here.

@@ -1,4 +1,4 @@
-#include "engine/llama/model/chat_format.hpp"
+#include "engine/llama/chat/chat_format.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/llama/model/chat_format.hpp"
+#include "engine/llama/chat/chat_format.hpp"
 
 #include <algorithm>
 #include <common/common.h>
@@ -11,9 +11,11 @@
 
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
+#include "engine/llama/chat/template_bounds.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
+#include "engine/llama/model/llama_log.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
@@ -113,6 +115,7 @@ class TemplateParser final : public AnswerParser {
   }
 
   std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override try {
+    const LlamaGuard guard;
     common_chat_msg message = common_chat_parse(raw, !whole, params_);
     ParsedAnswer answer;
     answer.reasoning = std::move(message.reasoning_content);
@@ -169,22 +172,43 @@ common_chat_msg chat_message(std::string role, std::string content) {
 
 }  // namespace
 
-ChatFormat::ChatFormat(const llama_model* model) : controls_(std::vector<std::string>()) {
+ChatFormat::ChatFormat(const llama_model* model, const ChatTemplateText& own)
+    : controls_(std::vector<std::string>()) {
   try {
-    templates_ = common_chat_templates_init(model, "");
+    if (own.text.empty()) {
+      for (const char* const name : std::initializer_list<const char*>{nullptr, "tool_use"}) {
+        const char* const of_model = llama_model_chat_template(model, name);
+        if (of_model != nullptr) check_template_bounds(of_model);
+      }
+    }
+    check_template_bounds(own.text);
+    check_template_bounds(own.tool_text);
+    templates_ = common_chat_templates_init(model, own.text, own.bos, own.eos);
     explicit_ = common_chat_templates_was_explicit(templates_.get());
+    if (!own.tool_text.empty()) {
+      tool_templates_ = common_chat_templates_init(model, own.tool_text, own.bos, own.eos);
+    }
   } catch (const std::exception& error) {
+    if (!own.text.empty()) throw;
     log_warning("the model's chat template cannot be used; ChatML is used instead",
                 {{"error", std::string_view(error.what())}});
     templates_ = common_chat_templates_init(model, "chatml");
   }
   const std::string source = common_chat_templates_source(templates_.get());
   large_ = source.size() > kLargeTemplate;
-  const bool may_join = may_take_out(source) ||
+  const bool may_join = may_take_out(source) || may_take_out(own.tool_text) ||
                         may_take_out(common_chat_templates_source(templates_.get(), "tool_use"));
-  controls_ = ControlTexts(llama_model_get_vocab(model), may_join);
+  const llama_vocab* const vocab = model == nullptr ? nullptr : llama_model_get_vocab(model);
+  const auto piece = [&](llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? std::string() : common_token_to_piece(vocab, token, true);
+  };
+  controls_ = vocab == nullptr ? ControlTexts::of(own, may_join) : ControlTexts(vocab, may_join);
   try {
-    learn_marks(model);
+    if (vocab == nullptr) {
+      learn_marks(own.bos, own.eos);
+    } else {
+      learn_marks(piece(llama_vocab_bos(vocab)), piece(llama_vocab_eos(vocab)));
+    }
   } catch (const std::exception& error) {
     log_warning("the model's chat template does not say how it marks reasoning",
                 {{"error", std::string_view(error.what())}});
@@ -192,7 +216,7 @@ ChatFormat::ChatFormat(const llama_model* model) : controls_(std::vector<std::st
 }
 
 /// Asks llama.cpp once which marks the template uses, instead of for every request.
-void ChatFormat::learn_marks(const llama_model* model) {
+void ChatFormat::learn_marks(const std::string& bos, const std::string& eos) {
   common_chat_templates_inputs inputs;
   inputs.messages = {chat_message("user", "Hello")};
   inputs.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
@@ -207,12 +231,7 @@ void ChatFormat::learn_marks(const llama_model* model) {
   visible_tokens_.insert(visible_tokens_.end(), marks_.ends.begin(), marks_.ends.end());
 
   const std::string source = common_chat_templates_source(templates_.get());
-  const llama_vocab* const vocab = llama_model_get_vocab(model);
-  const auto piece = [&](llama_token token) {
-    return token == LLAMA_TOKEN_NULL ? std::string() : common_token_to_piece(vocab, token, true);
-  };
-  const common_chat_template parsed(source, piece(llama_vocab_bos(vocab)),
-                                    piece(llama_vocab_eos(vocab)));
+  const common_chat_template parsed(source, bos, eos);
   autoparser::generation_params generation;
   generation.messages = common_json::array();
   generation.tools = common_json::array();
@@ -284,13 +303,14 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request, MemberBu
   common_chat_params params;
   try {
     const std::lock_guard lock(mutex_);
-    params = common_chat_templates_apply(templates_.get(), inputs);
+    const common_chat_templates* const templates = templates_for(!inputs.tools.empty());
+    params = common_chat_templates_apply(templates, inputs);
     // The answer is read with the tools as they are, but they are shown as text.
     if (std::vector<common_chat_tool> shown = inputs.tools; break_up(shown, mark)) {
       is_broken = true;
       common_chat_templates_inputs with_shown = inputs;
       with_shown.tools = std::move(shown);
-      params.prompt = common_chat_templates_apply(templates_.get(), with_shown).prompt;
+      params.prompt = common_chat_templates_apply(templates, with_shown).prompt;
     }
   } catch (const std::exception& error) {
     log_debug("a chat template refused a request", {{"error", std::string_view(error.what())}});

@@ -1,6 +1,8 @@
-#include "engine/llama/model/control_texts.hpp"
+#include "engine/llama/chat/control_texts.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -20,16 +22,23 @@ bool is_format(std::string_view text) {
   return first > ' ' && first < 0x7F && !is_of_word(first);
 }
 
-/// Whether `text` begins with one of `sorted`, or is the beginning of one.
-bool begins_in(const std::vector<std::string>& sorted, std::string_view text) {
+/// How a text begins.
+enum class TextBeginning : std::uint8_t {
+  other,
+  part,  // it is the beginning of one of them
+  whole  // with one of them
+};
+
+/// How `text` begins, of those that are `sorted`.
+TextBeginning beginning_of(std::string_view text, const std::vector<std::string>& sorted) {
   auto left = std::ranges::subrange(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < text.size() && !left.empty(); ++i) {
-    if (left.front().size() == i) return true;
     left = std::ranges::equal_range(
         left, static_cast<unsigned char>(text[i]), {},
         [i](const std::string& each) { return static_cast<unsigned char>(each[i]); });
+    if (!left.empty() && left.front().size() == i + 1) return TextBeginning::whole;
   }
-  return !left.empty();
+  return left.empty() ? TextBeginning::other : TextBeginning::part;
 }
 
 /// Whether a name with this character is none of a programming language. A schema has the others in
@@ -61,6 +70,12 @@ std::vector<std::string> control_texts(const llama_vocab* vocab) {
 
 }  // namespace
 
+ControlTexts ControlTexts::of(const ChatTemplateText& tokenizer, bool are_joined) {
+  std::vector<std::string> texts = tokenizer.special_tokens;
+  std::ranges::copy_if(tokenizer.added_tokens, std::back_inserter(texts), is_format);
+  return ControlTexts(std::move(texts), are_joined);
+}
+
 ControlTexts::ControlTexts(const llama_vocab* vocab, bool are_joined)
     : ControlTexts(control_texts(vocab), are_joined) {}
 
@@ -81,7 +96,8 @@ ControlTexts::ControlTexts(std::vector<std::string> texts, bool are_joined)
 }
 
 bool ControlTexts::may_begin(std::string_view text) const {
-  return is_first(text.front()) && (are_joined_ || begins_in(texts_, text));
+  return is_first(text.front()) &&
+         (are_joined_ || beginning_of(text, texts_) != TextBeginning::other);
 }
 
 bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
@@ -100,6 +116,32 @@ bool ControlTexts::break_up(std::string& text, std::string_view mark) const {
   if (done == 0) return false;
   text = out.append(text, done);
   return true;
+}
+
+std::string ControlTexts::joined(std::string_view text, std::string_view mark,
+                                 std::string_view between) const {
+  std::vector<std::size_t> places;
+  std::string plain;
+  if (mark.empty()) return std::string(text);
+  for (std::size_t end = text.find(mark); end != std::string_view::npos; end = text.find(mark)) {
+    plain.append(text.substr(0, end));
+    places.push_back(plain.size());
+    text.remove_prefix(end + mark.size());
+  }
+  plain.append(text);
+  std::string out;
+  std::size_t done = 0;
+  for (const std::size_t place : places) {
+    // A mark stands behind the first character of what it breaks up.
+    std::size_t start = place == 0 ? 0 : place - 1;
+    while (start > 0 && (static_cast<unsigned char>(plain[start]) & 0xC0U) == 0x80) --start;
+    if (start == place || place == done) continue;
+    const std::string_view from = std::string_view(plain).substr(start);
+    if (beginning_of(from, texts_) != TextBeginning::whole) continue;
+    out.append(plain, done, place - done).append(between);
+    done = place;
+  }
+  return out.append(plain, done);
 }
 
 bool ControlTexts::break_up_json(std::string& text, std::string_view mark) const {
@@ -128,7 +170,8 @@ bool ControlTexts::break_up_value(json::value& value, std::string_view mark) con
     for (auto& member : value.get_object()) {
       std::string name(member.key());
       is_broken |= break_up(name, mark);
-      if (std::ranges::any_of(name, is_of_format) && begins_in(rests_, name)) {
+      if (std::ranges::any_of(name, is_of_format) &&
+          beginning_of(name, rests_) != TextBeginning::other) {
         name.insert(0, mark);
         is_broken = true;
       }

@@ -1,0 +1,116 @@
+#include "engine/rkllm/run_preparation.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/chat/request_limits.hpp"
+#include "engine/rkllm/chat_text.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice::rkllm {
+namespace {
+
+/// The largest context that the runtime has.
+constexpr std::uint32_t kLargestContext = 16384;
+
+/// Whether the sampling is what a request has that names nothing.
+bool is_usual(const SamplingParams& given) {
+  const SamplingParams usual;
+  return !given.temperature && !given.seed && given.top_k == usual.top_k &&
+         given.top_p == usual.top_p && given.min_p == usual.min_p &&
+         given.repeat_penalty == usual.repeat_penalty &&
+         given.frequency_penalty == usual.frequency_penalty &&
+         given.presence_penalty == usual.presence_penalty &&
+         given.penalty_last_n == usual.penalty_last_n;
+}
+
+}  // namespace
+
+Sampling sampling_of(const SamplingParams& given) {
+  const SamplingParams usual;
+  Sampling out{.temperature = given.temperature};
+  if (given.top_k != usual.top_k) out.top_k = given.top_k;
+  if (given.top_p != usual.top_p) out.top_p = given.top_p;
+  if (given.repeat_penalty != usual.repeat_penalty) out.repeat_penalty = given.repeat_penalty;
+  if (given.frequency_penalty != usual.frequency_penalty) {
+    out.frequency_penalty = given.frequency_penalty;
+  }
+  if (given.presence_penalty != usual.presence_penalty) {
+    out.presence_penalty = given.presence_penalty;
+  }
+  return out;
+}
+
+Result<void> check(const GenerationRequest& request, const RkllmOptions& options,
+                   const AbiFacts* abi) {
+  const auto refuse = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
+  if (auto checked = check_request(request); !checked) return checked;
+  if (!request.grammar.empty()) {
+    return refuse(
+        "this engine does not constrain answers, so it takes no grammar; a json_schema is checked "
+        "when the answer is whole");
+  }
+  const bool has_template = options.chat_template != nullptr;
+  if (!request.tools.empty() && !has_template) {
+    return refuse(
+        "tools need the model's chat template; put its tokenizer_config.json beside the model, or "
+        "give --chat-template FILE");
+  }
+  if (!request.tools.empty() && !request.json_schema.empty()) {
+    return refuse("give either tools or json_schema, not both");
+  }
+  if (request.is_raw && !request.json_schema.empty()) {
+    return refuse("a raw prompt cannot be asked again, so it takes no json_schema");
+  }
+  const bool has_own_template = abi == nullptr || abi->has_chat_template;
+  if (request.is_raw && !has_template && has_own_template) {
+    return refuse(
+        "the runtime puts a chat template of its own around every prompt; put the model's "
+        "tokenizer_config.json beside the model, or give --chat-template FILE, to turn it off");
+  }
+  const std::uint32_t context =
+      options.context_tokens == 0 ? kLargestContext : options.context_tokens;
+  if (count_turns(request) >= context) {
+    return refuse("messages must have fewer elements, their tool_calls included, than " +
+                  std::to_string(context) + ", the number of tokens in the context");
+  }
+  const bool has_images = std::ranges::any_of(
+      request.messages, [](const ChatMessage& each) { return !each.images.empty(); });
+  if (has_images) return refuse("This engine takes no images yet");
+  const bool has_own_sampling = abi != nullptr && abi->has_sampling_of_run;
+  if (!has_own_sampling && !is_usual(request.sampling)) {
+    return refuse(
+        "This runtime samples as it was set at its start; of single requests only "
+        "max_tokens and stop can be given (since runtime 1.3.0 more)");
+  }
+  return {};
+}
+
+Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
+  GenerationRequest& request = run.request;
+  const bool has_schema = !request.json_schema.empty();
+  if (has_schema && !run.check) {
+    auto check = AnswerCheck::begin(request);
+    if (!check) return std::unexpected(std::move(check.error()));
+    run.check = *std::move(check);
+  }
+  run.input.role = "user";
+  if (request.is_raw) {
+    run.input.input = request.prompt;
+    run.reader.emplace(
+        AnswerReader::Options{.stops = request.stop, .marks = {.start = "", .ends = {}}});
+  } else if (chat_template != nullptr) {
+    Result<RenderedChat> chat =
+        chat_template->render(has_schema ? request : std::exchange(request, {}));
+    if (!chat) return std::unexpected(std::move(chat.error()));
+    run.input.input = std::move(chat->text);
+    run.reader.emplace(std::move(chat->reader));
+  } else {
+    run.input.input = request.messages.empty() ? request.prompt : chat_text(request.messages);
+    run.reader.emplace(AnswerReader::Options{.stops = request.stop});
+  }
+  return {};
+}
+
+}  // namespace sluice::rkllm

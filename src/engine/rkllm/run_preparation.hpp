@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "engine/rkllm/abi/abi.hpp"
+#include "engine/rkllm/rkllm_engine.hpp"
+#include "engine/rkllm/rkllm_run.hpp"
+
+namespace sluice::rkllm {
+
+/// Checks what can be checked quickly. `abi`: of the runtime; null: it is not known yet. Error:
+/// -32602, for what can never be served, and why.
+Result<void> check(const GenerationRequest& request, const RkllmOptions& options,
+                   const AbiFacts* abi);
+
+/// Makes the request of `run` an input of the runtime: renders it with `chat_template`; null: the
+/// runtime has its own. May take a second. Error: -32602.
+Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template);
+
+/// What a run takes of a request's sampling, where it has its own. What the request does not name
+/// stays as the runtime has it.
+Sampling sampling_of(const SamplingParams& given);
+
+}  // namespace sluice::rkllm
