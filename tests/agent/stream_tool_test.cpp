@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent_test_support.hpp"
-#include "engine/engine_methods.hpp"
+#include "engine/methods/engine_methods.hpp"
 #include "engine/synthetic_engine.hpp"
 #include "scripted_model.hpp"
 #include "server/api/server_state.hpp"

@@ -416,7 +416,8 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
     if (options_.call_timeout > Duration::zero()) note(call->started_at + options_.call_timeout);
     if (phase_ == Phase::grace) note(grace_from_ + call->grace);
     // Nobody reacts while a hand-off waits for the calls.
-    if (phase_ != Phase::running || !options_.detaches || !can_react() || pending_handoff_) continue;
+    if (phase_ != Phase::running || !options_.detaches || !can_react() || pending_handoff_)
+      continue;
     const bool can_interrupt = answer_ != nullptr && !answer_->is_cancelled() &&
                                call->trigger.policy().interrupts &&
                                call->trigger.policy().when != ReactionPolicy::When::on_idle;
