@@ -408,6 +408,8 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
   const auto note = [&next](TimePoint when) {
     if (!next || when < *next) next = when;
   };
+  // Nobody reacts while a hand-off waits for the calls, or the end of one for the store.
+  const bool is_waiting = pending_handoff_ || (answer_ == nullptr && !ended_.empty());
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::running) continue;
     if (options_.idle_timeout > Duration::zero() && !call->is_paused) {
@@ -415,9 +417,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
     }
     if (options_.call_timeout > Duration::zero()) note(call->started_at + options_.call_timeout);
     if (phase_ == Phase::grace) note(grace_from_ + call->grace);
-    // Nobody reacts while a hand-off waits for the calls.
-    if (phase_ != Phase::running || !options_.detaches || !can_react() || pending_handoff_)
-      continue;
+    if (phase_ != Phase::running || !options_.detaches || !can_react() || is_waiting) continue;
     const bool can_interrupt = answer_ != nullptr && !answer_->is_cancelled() &&
                                call->trigger.policy().interrupts &&
                                call->trigger.policy().when != ReactionPolicy::When::on_idle;

@@ -406,9 +406,13 @@ class SimulatedRun {
 
   void pass(Duration time) {
     settle();
-    if (life_->events.is_full()) life_->held_up += time;
+    const auto is_held_up = [this] {
+      return life_->events.is_full() || life_->keeper.is_waiting();
+    };
+    const bool was_held_up = is_held_up();
     const TimePoint until = life_->loop.clock().now() + time;
     life_->loop.advance(time);
+    if (was_held_up || is_held_up()) life_->held_up += time;
     EXPECT_EQ(life_->loop.clock().now(), until) << "the run wakes again and again for nothing";
     rules_.check_rest(*life_);
   }

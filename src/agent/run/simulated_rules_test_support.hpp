@@ -85,7 +85,7 @@ struct SimulatedLife : RunBench {
   std::set<std::size_t> ended;                   // by their tools
   std::size_t checked = 0;                       // of the calls that have begun
   TimePoint began_at{};
-  Duration held_up{};  // for so long nobody took what the model says
+  Duration held_up{};  // by a store that had not kept what happened, or by who takes the events
   std::uint32_t turns = 0;
   std::uint64_t spent_tokens = 0;
   double spent_cost = 0;            // of a million tokens
