@@ -190,9 +190,7 @@ class SimulatedRules {
     }
     if (life.answers()) return;
     if (!life.model.asked.empty() && life.model.asked.back()->is_cancelled) check_broken_off(life);
-    if (life.is_last_answer() || !options_.detaches || waits_) {
-      return;
-    }
+    if (life.is_last_answer() || !options_.detaches || waits_ || life.keeper.is_waiting()) return;
     for (std::size_t i = 0; i < life.tools.started.size(); ++i) {
       if (life.is_running(i)) check_reactions(life, i);
     }

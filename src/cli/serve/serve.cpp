@@ -15,6 +15,7 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/host_options.hpp"
+#include "cli/serve/npu_engine.hpp"
 #include "cli/serve/remote_engine.hpp"
 #include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
@@ -99,7 +100,9 @@ class RunningServer final : public LocalServer {
       : config_(config), engine_(std::move(engine)) {
     definition_.name = "sluice";
     definition_.version = kVersion;
-    add_engine_methods(definition_, *engine_.engine);
+    add_engine_methods(
+        definition_, *engine_.engine,
+        {.model_path = config.engine.model, .offers_tools = is_npu_model(config.engine.model)});
     if (config.engine.kind == EngineKind::synthetic) {
       add_load_test_tools(definition_, *engine_.engine);
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,9 +13,6 @@ namespace sluice {
 struct FunctionOptions {
   std::string model_path = {};  // of the model that is served
   bool offers_tools = false;    // whether MCP clients see them as tools
-  /// Whether the caller may call functions that name files or change the model for everybody; null:
-  /// nobody may.
-  std::function<bool(const Principal& caller)> is_operator = {};
 };
 
 /// Adds the functions of RKLLM's C interface, in three spellings each. What an engine does not have

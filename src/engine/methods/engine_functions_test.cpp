@@ -55,7 +55,7 @@ class EngineFunctionsTest : public ::testing::Test {
   EngineFunctionsTest() {
     FunctionOptions options;
     options.model_path = "/models/a.gguf";
-    options.is_operator = [](const Principal& caller) { return caller.id == "root"; };
+    options.offers_tools = true;
     add_engine_methods(bench.definition, engine, std::move(options));
     bench.serve();
   }
@@ -217,11 +217,30 @@ TEST_F(EngineFunctionsTest, AClientThatSharesItsAddressHasSixteenSessions) {
   EXPECT_THAT(ask("get_kv_cache_size", named.back(), shared), HasSubstr(R"("ret":0)"));
 }
 
-TEST_F(EngineFunctionsTest, WhatIsForOperatorsNeedsTheirKey) {
-  EXPECT_THAT(ask("load_lora", R"("lora_adapter_path":"x")"), HasSubstr("is for operators"));
-  RecordingCaller root("root");
-  EXPECT_THAT(ask("rkllm_load_lora", R"("lora_adapter_path":"x")", root),
+TEST_F(EngineFunctionsTest, WhatTheEngineDoesNotHaveIsSaid) {
+  EXPECT_THAT(ask("rkllm_load_lora", R"("lora_adapter_path":"x")"),
               AllOf(HasSubstr("-32601"), HasSubstr("not with this engine (asked)")));
+}
+
+TEST_F(EngineFunctionsTest, McpClientsSeeThemAsTools) {
+  const auto call = [&](std::string_view tool, const std::string& arguments) {
+    return ask("tools/call",
+               R"("name":")" + std::string(tool) + R"(","arguments":{)" + arguments + "}");
+  };
+  EXPECT_THAT(call("rkllm_init", R"("max_new_tokens":5)"), HasSubstr(R"("status":"initialized")"));
+  EXPECT_THAT(call("rkllm_set_chat_template", R"("prompt_prefix":"<u>")"),
+              HasSubstr(R"("structuredContent":{"ret":0})"));
+  EXPECT_EQ(
+      bench.request("tools/call",
+                    R"("name":"rkllm_run","arguments":{"prompt":"a","keep_history":1})", alice),
+      "");
+  EXPECT_EQ(engine.asked.back().prompt, "<u>a");
+  EXPECT_EQ(engine.asked.back().max_tokens, 5);
+  engine.answer("yes");
+  bench.run_all();
+  EXPECT_THAT(alice.channel().replies.at(0), HasSubstr(R"("text":"yes")"));
+  EXPECT_THAT(call("rkllm_get_kv_cache_size", ""), HasSubstr(R"("cache_sizes":[12])"));
+  EXPECT_THAT(call("rkllm_load_lora", ""), HasSubstr(R"("isError":true)"));
 }
 
 TEST_F(EngineFunctionsTest, AsksForWhatIsNotThereAreRefused) {
@@ -244,7 +263,7 @@ TEST_F(EngineFunctionsTest, AsksForWhatIsNotThereAreRefused) {
 TEST_F(EngineFunctionsTest, TheListOfFunctionsSaysWhichAreThere) {
   const std::string list = ask("get_functions");
   EXPECT_THAT(list, HasSubstr(R"({"name":"rkllm_set_chat_template",)"));
-  EXPECT_THAT(list, HasSubstr(R"("needs":"an operator's key","available":false})"));
+  EXPECT_THAT(list, HasSubstr(R"("scale":{"type":"number"}}},"available":false})"));
   EXPECT_THAT(list, Not(HasSubstr(R"("name":"rkllm_create_default_param")")));
 }
 

@@ -105,13 +105,19 @@ class StreamGeneration final : public GenerationProducer {
 /// Delivers a generation as the progress and the result of a tool call.
 class CallGeneration final : public GenerationProducer {
  public:
-  /// `keep_text`: whether the result repeats the text that progress messages have shown.
-  CallGeneration(std::shared_ptr<PendingRequest> call, bool keep_text)
-      : GenerationProducer(call->executor()), call_(std::move(call)), keep_text_(keep_text) {}
+  /// `keep_text`: whether the result repeats the text that progress messages have shown. `turn` is
+  /// as for a StreamGeneration.
+  CallGeneration(std::shared_ptr<PendingRequest> call, bool keep_text,
+                 std::unique_ptr<ModelSession::Turn> turn)
+      : GenerationProducer(call->executor()),
+        call_(std::move(call)),
+        keep_text_(keep_text),
+        turn_(std::move(turn)) {}
 
  private:
   bool append(const Delta& delta) override {
     const bool is_text = delta.kind == Delta::Kind::text;
+    if (is_text && turn_ != nullptr) turn_->append(delta.text);
     if (is_text && !keep_text_) return call_->emit(delta.text);
     if (call_->over()) return true;
     if (kept_ == nullptr) kept_ = std::make_unique<Kept>(call_->memory());
@@ -126,6 +132,7 @@ class CallGeneration final : public GenerationProducer {
     const std::shared_ptr<PendingRequest> call = std::move(call_);
     const std::unique_ptr<Kept> kept = std::move(kept_);
     call->set_producer(nullptr);
+    if (const auto turn = std::move(turn_)) turn->end(completion);
     if (completion.error) {
       call->complete({.text = completion.error->message, .is_error = true});
       return;
@@ -172,6 +179,7 @@ class CallGeneration final : public GenerationProducer {
 
   std::shared_ptr<PendingRequest> call_;  // null once the call has ended
   bool keep_text_;
+  std::unique_ptr<ModelSession::Turn> turn_;
   std::unique_ptr<Kept> kept_;  // null while nothing is kept
 };
 
@@ -209,13 +217,40 @@ Result<void> run(Engine& engine, const ModelSessions& sessions, const json::obje
 }
 
 Result<void> generate(Engine& engine, GenerationRequest request,
-                      std::shared_ptr<PendingRequest> call, bool keep_text) {
+                      std::shared_ptr<PendingRequest> call, bool keep_text,
+                      std::unique_ptr<ModelSession::Turn> turn = nullptr) {
   request.principal = call->principal().id;
-  const auto producer = std::make_shared<CallGeneration>(call, keep_text);
+  const auto producer = std::make_shared<CallGeneration>(call, keep_text, std::move(turn));
   call->set_producer(producer.get());
   Result<void> started = producer->start(engine, std::move(request));
   if (!started) call->set_producer(nullptr);
   return started;
+}
+
+Tool generating_tool(const char* name, Engine& engine,
+                     std::shared_ptr<const ModelSessions> sessions) {
+  return {
+      .name = name,
+      .description =
+          "Answers a prompt with the model, streaming its text as progress messages; "
+          "with stream_id, follows an answer that was started by run",
+      .input_schema = generation_schema(),
+      .handler = Tool::Deferred([&engine, sessions = std::move(sessions)](
+                                    const json::object& arguments,
+                                    std::shared_ptr<PendingRequest> call) -> Result<void> {
+        if (is_poll(arguments)) {
+          const Result<std::string> stream_id = decode_stream_id(arguments);
+          if (!stream_id) return std::unexpected(stream_id.error());
+          call->follow(*stream_id);
+          return {};
+        }
+        Result<RunCall> run = decode_run_call(arguments);
+        if (!run) return std::unexpected(std::move(run.error()));
+        Result<std::unique_ptr<ModelSession::Turn>> turn =
+            prepare(*run, *sessions, arguments, {.principal = call->principal(), .storage = {}});
+        if (!turn) return std::unexpected(std::move(turn.error()));
+        return generate(engine, std::move(run->request), std::move(call), true, *std::move(turn));
+      })};
 }
 
 std::string engine_metrics(const Engine& engine) {
@@ -263,24 +298,11 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine, FunctionOp
   for (const char* const name : {"run_async", "rkllm_run_async", "rkllm.run_async"}) {
     add_run(name, true);
   }
+  definition.tools.push_back(generating_tool("generate", engine, sessions));
+  if (options.offers_tools) {
+    definition.tools.push_back(generating_tool("rkllm_run", engine, sessions));
+  }
   add_engine_functions(definition, engine, sessions, std::move(options));
-  definition.tools.push_back(
-      {.name = "generate",
-       .description = "Answers a prompt with the model, streaming its text as progress messages; "
-                      "with stream_id, follows an answer that was started by run",
-       .input_schema = generation_schema(),
-       .handler = Tool::Deferred([&engine](const json::object& arguments,
-                                           std::shared_ptr<PendingRequest> call) -> Result<void> {
-         if (is_poll(arguments)) {
-           const Result<std::string> stream_id = decode_stream_id(arguments);
-           if (!stream_id) return std::unexpected(stream_id.error());
-           call->follow(*stream_id);
-           return {};
-         }
-         Result<GenerationRequest> request = decode_generation(arguments);
-         if (!request) return std::unexpected(std::move(request.error()));
-         return generate(engine, std::move(*request), std::move(call), true);
-       })});
   definition.metrics = [&engine] { return engine_metrics(engine); };
 }
 

@@ -36,18 +36,15 @@ constexpr std::array<FunctionSpec, 13> kFunctions = {{
      .c_name = {},
      .description = "Loads a LoRA adapter",
      .properties = R"("lora_adapter_path":{"type":"string"},"lora_adapter_name":{"type":"string"},)"
-                   R"("scale":{"type":"number"})",
-     .is_for_operators = true},
+                   R"("scale":{"type":"number"})"},
     {.name = "load_prompt_cache",
      .c_name = {},
      .description = "Loads a prompt cache from a file",
-     .properties = R"("prompt_cache_path":{"type":"string"})",
-     .is_for_operators = true},
+     .properties = R"("prompt_cache_path":{"type":"string"})"},
     {.name = "release_prompt_cache",
      .c_name = {},
      .description = "Lets go of the prompt cache",
-     .properties = "",
-     .is_for_operators = true},
+     .properties = ""},
     {.name = "clear_kv_cache",
      .c_name = {},
      .description = "Forgets what was said in the session's runs with keep_history",
@@ -69,8 +66,7 @@ constexpr std::array<FunctionSpec, 13> kFunctions = {{
     {.name = "set_cross_attn_params",
      .c_name = {},
      .description = "Sets what a decoder attends to",
-     .properties = "",
-     .is_for_operators = true},
+     .properties = ""},
     {.name = "get_functions",
      .c_name = {},
      .description = "Lists these functions",
@@ -120,23 +116,22 @@ std::string constants_json() {
 std::string functions_json(std::span<const std::string_view> missing) {
   std::string out = R"({"functions":[)";
   const auto add = [&out](std::string_view name, std::string_view description,
-                          std::string_view properties, bool is_for_operators, bool is_there) {
+                          std::string_view properties, bool is_there) {
     if (out.back() != '[') out.push_back(',');
     out.append(R"({"name":")").append(name).append(R"(","description":)");
     append_json_string(out, description);
     out.append(R"(,"parameters":{"type":"object","properties":{)").append(properties).append("}}");
-    if (is_for_operators) out.append(R"(,"needs":"an operator's key")");
     out.append(is_there ? R"(,"available":true})" : R"(,"available":false})");
   };
   constexpr std::string_view kStream = R"("stream_id":{"type":"string"})";
   add("rkllm_run", "Answers a prompt, whole or as a stream; reads the stream (docs/streaming.md)",
-      kStream, false, true);
-  add("rkllm_run_async", "Answers a prompt as a stream", kStream, false, true);
-  add("rkllm_is_running", "Tells whether a run is under way", kStream, false, true);
-  add("rkllm_abort", "Stops a run", kStream, false, true);
+      kStream, true);
+  add("rkllm_run_async", "Answers a prompt as a stream", kStream, true);
+  add("rkllm_is_running", "Tells whether a run is under way", kStream, true);
+  add("rkllm_abort", "Stops a run", kStream, true);
   for (const FunctionSpec& each : kFunctions) {
     const bool is_there = std::ranges::find(missing, each.name) == missing.end();
-    add(each.full_name(), each.description, each.properties, each.is_for_operators, is_there);
+    add(each.full_name(), each.description, each.properties, is_there);
   }
   out.append("]}");
   return out;

@@ -16,8 +16,6 @@ struct FunctionSpec {
   std::string_view description;
   /// JSON text: the `properties` of its parameters.
   std::string_view properties;
-  /// Whether it names files or changes the model for everybody.
-  bool is_for_operators = false;
 
   /// Its name in C, or what that would be: rkllm_set_chat_template.
   [[nodiscard]] std::string full_name() const;
