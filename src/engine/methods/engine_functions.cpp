@@ -64,7 +64,7 @@ class EngineFunctions {
                                       ", the context that the server was started with (--context)");
     }
     Result<ModelSessions::Begun> begun =
-        sessions_->begin(call.caller, std::move(given->settings), call.memory);
+        sessions_->begin(call.caller, given->settings, call.memory);
     if (!begun) return std::unexpected(std::move(begun.error()));
     std::string out = R"({"handle_id":")" + begun->handle_id + R"(","status":")" +
                       (begun->is_new ? "initialized" : "already_initialized") + R"(","ret":0)";

@@ -324,12 +324,13 @@ Result<std::shared_ptr<ModelSession>> ModelSessions::find(const json::object& pa
   return session;
 }
 
-Result<ModelSessions::Begun> ModelSessions::begin(const MethodCaller& caller, RunSettings settings,
+Result<ModelSessions::Begun> ModelSessions::begin(const MethodCaller& caller,
+                                                  const RunSettings& settings,
                                                   std::shared_ptr<MemoryShare> memory) {
   using Whose = Table::Whose;
   const std::string& principal = caller.principal.id;
   const auto make = [&](Whose whose) -> Result<Begun> {
-    auto session = std::make_shared<ModelSession>(std::move(settings), std::move(memory));
+    auto session = std::make_shared<ModelSession>(settings, std::move(memory));
     Result<std::string> id = table_->add(session, principal, whose);
     if (!id) return std::unexpected(std::move(id.error()));
     return Begun{.handle_id = *std::move(id), .session = std::move(session), .is_new = true};

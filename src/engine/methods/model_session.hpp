@@ -50,8 +50,8 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   };
 
   /// What it holds counts against `memory`.
-  ModelSession(RunSettings settings, std::shared_ptr<MemoryShare> memory)
-      : settings_(std::move(settings)), memory_(std::move(memory)) {}
+  ModelSession(const RunSettings& settings, std::shared_ptr<MemoryShare> memory)
+      : settings_(settings), memory_(std::move(memory)) {}
 
   // These replace what was set before. Errors: -32602 for texts that are too long; kLimitReached if
   // the client has no memory for them.
@@ -110,7 +110,7 @@ class ModelSessions {
     bool is_new;
   };
   /// The caller's own session, or a new one. Error: kLimitReached if there are too many.
-  Result<Begun> begin(const MethodCaller& caller, RunSettings settings,
+  Result<Begun> begin(const MethodCaller& caller, const RunSettings& settings,
                       std::shared_ptr<MemoryShare> memory);
   /// Ends what find() would find. Returns whether there was one.
   Result<bool> end(const json::object& params, const MethodCaller& caller);

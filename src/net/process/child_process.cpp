@@ -246,9 +246,9 @@ bool has_mark(std::string_view environment, std::string_view mark) {
 
 /// What the environment that a process was started with says.
 enum class Marked : std::uint8_t {
-  No,
-  Yes,
-  NotYet,  // it is becoming another program, and has no environment until it is
+  no,
+  yes,
+  not_yet,  // it is becoming another program, and has no environment until it is
 };
 
 /// When a process was started, in ticks since the system was (proc(5)); 0: it is not there.
@@ -280,21 +280,21 @@ Marked look_for_mark(const std::string& process, const Origin& origin) {
   for (int looks = 0; looks < 20; ++looks) {
     const std::string environment = read_whole(process + "/environ");
     if (!environment.empty()) {
-      return has_mark(environment, origin.mark) ? Marked::Yes : Marked::No;
+      return has_mark(environment, origin.mark) ? Marked::yes : Marked::no;
     }
     std::array<char, 1> program{};
     if (::readlink((process + "/exe").c_str(), program.data(), program.size()) < 0) break;
     if (start_of(process) < origin.start) break;
-    if (read_whole(process + "/cmdline").empty()) return Marked::NotYet;
+    if (read_whole(process + "/cmdline").empty()) return Marked::not_yet;
   }
-  return Marked::No;
+  return Marked::no;
 }
 
 /// Kills the processes that have the mark. They are held by a descriptor while they are looked at,
 /// so that no other process that gets the same id is killed.
-/// @returns Yes if there were any, else NotYet if another look may find some.
+/// @returns yes if there were any, else not_yet if another look may find some.
 Marked kill_marked_once(const Origin& origin) {
-  Marked found = Marked::No;
+  Marked found = Marked::no;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
@@ -304,11 +304,11 @@ Marked kill_marked_once(const Origin& origin) {
     const Descriptor held = open_pidfd(process);
     if (!held) continue;
     const Marked marked = look_for_mark(entry.path(), origin);
-    if (marked == Marked::Yes) {
+    if (marked == Marked::yes) {
       ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
-      found = Marked::Yes;
-    } else if (marked == Marked::NotYet && found == Marked::No) {
-      found = Marked::NotYet;
+      found = Marked::yes;
+    } else if (marked == Marked::not_yet && found == Marked::no) {
+      found = Marked::not_yet;
     }
   }
   return found;
@@ -317,11 +317,11 @@ Marked kill_marked_once(const Origin& origin) {
 /// Looks again as long as there are any, because they may have started others meanwhile. Returns
 /// whether a later look may find more, as some process is in the middle of exec.
 bool kill_marked(const Origin& origin) {
-  Marked found = Marked::Yes;
-  for (int rounds = 0; rounds < 10 && found == Marked::Yes; ++rounds) {
+  Marked found = Marked::yes;
+  for (int rounds = 0; rounds < 10 && found == Marked::yes; ++rounds) {
     found = kill_marked_once(origin);
   }
-  return found == Marked::NotYet;
+  return found == Marked::not_yet;
 }
 
 ExitStatus status_of(const siginfo_t& info) {
