@@ -178,8 +178,9 @@ struct CallOptions {
   std::size_t max_events = 10'000;
   /// The server is not read while half as many wait, but at most for kLongestHold, as servers part
   /// with clients that do not read for longer. Over one connection for all calls, such as stdio,
-  /// all of them wait, and the server's questions too; the time is that of all calls together,
-  /// until events of one have been taken. Not for tasks. The time does not count as silence.
+  /// all of them wait, and the server's questions too; the time is that of all calls together.
+  /// Then none holds up for as long, unless events of one are taken. Not for tasks. The time does
+  /// not count as silence.
   bool holds_up = false;
 
   static constexpr std::size_t kMaxEventBytes = std::size_t{64} << 20U;  // of memory

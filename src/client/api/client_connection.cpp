@@ -271,10 +271,11 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
       options.event_params);
   if (options.holds_up) {
     // In the order of what is said here, as the session may not be touched on the user's thread.
-    state->hold_up([ticket](bool is_paused) {
+    state->hold_up([ticket](Holding holding) {
       if (ticket->core->background->is_of_parent()) return;
-      ticket->core->background->loop().post([ticket, is_paused] {
-        if (!is_paused) return ticket->holds().release(ticket.get());
+      ticket->core->background->loop().post([ticket, holding] {
+        if (holding == Holding::no) return ticket->holds().release(ticket.get());
+        if (holding == Holding::over) return ticket->holds().end(ticket.get());
         ticket->holds().hold(ticket.get(), [weak = std::weak_ptr(ticket)](bool is_held) {
           if (const auto held = weak.lock()) held->pause(is_held);
         });

@@ -66,6 +66,7 @@ class EngineFunctions {
     Result<ModelSessions::Begun> begun =
         sessions_->begin(call.caller, given->settings, call.memory);
     if (!begun) return std::unexpected(std::move(begun.error()));
+    if (!begun->is_new) begun->session->set(given->settings);
     std::string out = R"({"handle_id":")" + begun->handle_id + R"(","status":")" +
                       (begun->is_new ? "initialized" : "already_initialized") + R"(","ret":0)";
     if (!given->ignored.empty()) {
@@ -154,6 +155,10 @@ class EngineFunctions {
   static Result<std::string> tools_of(const json::object& params) {
     const json::value* const given = find_parameter(params, "tools");
     if (given == nullptr) return std::string();
+    if (is_longer_than(*given, ModelSession::kMaxTools)) {
+      return fail(kInvalidParams, "Invalid params: tools must be at most " +
+                                      std::to_string(ModelSession::kMaxTools) + " bytes long");
+    }
     Result<json::value> parsed =
         given->is_string() ? parse_json(given->get_string()) : Result<json::value>(*given);
     const bool is_list = parsed && parsed->is_array();
@@ -180,7 +185,7 @@ class EngineFunctions {
     if (!ModelSessions::has_own_place(call.caller)) {
       return fail(kInvalidParams,
                   "Invalid params: handle_id is missing; call init, and pass the handle_id that it "
-                  "returns, because others may call from your address");
+                  "returns");
     }
     const Result<ModelSessions::Begun> begun = sessions_->begin(call.caller, {}, call.memory);
     if (!begun) return std::unexpected(begun.error());
@@ -215,8 +220,9 @@ Tool tool_of(const FunctionSpec& function, Function::Handler handler) {
               [handler = std::move(handler)](const json::object& arguments,
                                              std::shared_ptr<PendingRequest> call) -> Result<void> {
                 PendingRequest& asked = *call;
+                const Principal caller = named_caller(asked.principal());
                 handler({.params = arguments,
-                         .caller = {.principal = asked.principal(), .storage = {}},
+                         .caller = {.principal = caller, .storage = {}},
                          .memory = asked.memory(),
                          .home = asked.executor()},
                         [call = std::move(call)](Result<std::string> result) {
@@ -229,6 +235,10 @@ Tool tool_of(const FunctionSpec& function, Function::Handler handler) {
 }
 
 }  // namespace
+
+Principal named_caller(const Principal& caller) {
+  return {.id = caller.id, .isolated = false};
+}
 
 void add_engine_functions(ServerDefinition& definition, Engine& engine,
                           std::shared_ptr<ModelSessions> sessions, FunctionOptions options) {

@@ -15,6 +15,10 @@ struct FunctionOptions {
   bool offers_tools = false;    // whether MCP clients see them as tools
 };
 
+/// The caller of a tool. Its sessions are named by their handles alone, as the arguments of a tool
+/// say all that it acts on (2026-07-28, Base Protocol: servers mint handles).
+Principal named_caller(const Principal& caller);
+
 /// Adds the functions of RKLLM's C interface, in three spellings each. What an engine does not have
 /// is answered with an error that says so. `engine` must outlive every server that uses the
 /// definition.

@@ -118,10 +118,11 @@ TEST_F(EngineFunctionsTest, WhatInitSetsHoldsForRunsThatSayNothingElse) {
   EXPECT_THAT(ask("init", R"("param":{"model_path":"a.gguf","max_new_tokens":7,"top_k":3,)"
                           R"("temperature":0.5,"is_async":true})"),
               AllOf(HasSubstr(R"("status":"initialized","ret":0,"ignored":["is_async"])")));
-  EXPECT_THAT(ask("init"), HasSubstr("already_initialized"));
+  EXPECT_THAT(ask("init", R"("top_p":0.5)"), HasSubstr("already_initialized"));
   GenerationRequest usual = run(R"("prompt":"a")");
   EXPECT_EQ(usual.max_tokens, 7);
   EXPECT_EQ(usual.sampling.top_k, 3);
+  EXPECT_EQ(usual.sampling.top_p, 0.5F);
   EXPECT_EQ(usual.sampling.temperature, 0.5F);
   GenerationRequest own = run(R"("input":{"role":"user","input_type":0,"prompt_input":"b"},)"
                               R"("infer_params":{"mode":"RKLLM_INFER_GENERATE","max_new_tokens":9,)"
@@ -227,19 +228,26 @@ TEST_F(EngineFunctionsTest, McpClientsSeeThemAsTools) {
     return ask("tools/call",
                R"("name":")" + std::string(tool) + R"(","arguments":{)" + arguments + "}");
   };
-  EXPECT_THAT(call("rkllm_init", R"("max_new_tokens":5)"), HasSubstr(R"("status":"initialized")"));
-  EXPECT_THAT(call("rkllm_set_chat_template", R"("prompt_prefix":"<u>")"),
+  const std::string begun = call("rkllm_init", R"("max_new_tokens":5)");
+  const std::string at = R"("structuredContent":{"handle_id":")";
+  const std::string named =
+      R"("handle_id":")" + begun.substr(begun.find(at) + at.size(), 16) + "\"";
+  EXPECT_THAT(call("rkllm_set_chat_template", named + R"(,"prompt_prefix":"<u>")"),
               HasSubstr(R"("structuredContent":{"ret":0})"));
+  EXPECT_THAT(call("rkllm_set_chat_template", R"("prompt_prefix":"<u>")"),
+              HasSubstr("handle_id is missing"))
+      << "connections of one client do not share a session";
   EXPECT_EQ(
-      bench.request("tools/call",
-                    R"("name":"rkllm_run","arguments":{"prompt":"a","keep_history":1})", alice),
+      bench.request(
+          "tools/call",
+          R"("name":"rkllm_run","arguments":{"prompt":"a","keep_history":1,)" + named + "}", alice),
       "");
   EXPECT_EQ(engine.asked.back().prompt, "<u>a");
   EXPECT_EQ(engine.asked.back().max_tokens, 5);
   engine.answer("yes");
   bench.run_all();
   EXPECT_THAT(alice.channel().replies.at(0), HasSubstr(R"("text":"yes")"));
-  EXPECT_THAT(call("rkllm_get_kv_cache_size", ""), HasSubstr(R"("cache_sizes":[12])"));
+  EXPECT_THAT(call("rkllm_get_kv_cache_size", named), HasSubstr(R"("cache_sizes":[12])"));
   EXPECT_THAT(call("rkllm_load_lora", ""), HasSubstr(R"("isError":true)"));
 }
 
@@ -308,6 +316,49 @@ TEST(ModelSessionTest, TextsAreLimited) {
     ASSERT_TRUE(turn);
     (*turn)->end({});
   }
+}
+
+TEST(ModelSessionTest, CallsOfToolsAreKeptAndCount) {
+  const auto session = std::make_shared<ModelSession>(RunSettings(), nullptr);
+  RunCall call;
+  call.keep_history = true;
+  call.request.prompt = "Rain?";
+  auto turn = session->prepare(call);
+  ASSERT_TRUE(turn);
+  (*turn)->append(
+      {.kind = Delta::Kind::tool_call, .text = R"({"name":"rain","arguments":{"in":"Rome"}})"});
+  (*turn)->end({});
+  turn->reset();
+  call.request = {};
+  call.request.messages = {{.role = "tool", .content = "yes"}};
+  turn = session->prepare(call);
+  ASSERT_TRUE(turn);
+  ASSERT_EQ(call.request.messages.size(), 3U);
+  const ChatMessage& asked = call.request.messages[1];
+  ASSERT_EQ(asked.tool_calls.size(), 1U);
+  EXPECT_EQ(asked.tool_calls[0].name, "rain");
+  EXPECT_EQ(asked.tool_calls[0].arguments, R"({"in":"Rome"})");
+  turn->reset();
+  call.request = {};
+  call.request.messages = {{.role = "user", .content = "a"}};
+  call.request.messages[0].tool_calls = {{.arguments = std::string(5U << 20U, 'x')}};
+  turn = session->prepare(call);
+  ASSERT_TRUE(turn);
+  (*turn)->end({});
+  turn->reset();
+  call.request = {};
+  call.request.prompt = "b";
+  EXPECT_FALSE(session->prepare(call)) << "what is kept is too long now";
+}
+
+TEST(ModelSessionTest, ATemplateMakesNoPromptBeyondALimit) {
+  const auto session = std::make_shared<ModelSession>(RunSettings(), nullptr);
+  ASSERT_TRUE(session->set_chat_template("", std::string(ModelSession::kMaxTemplate, 'x'), ""));
+  RunCall call;
+  call.request.messages.assign(257, {.role = "user", .content = "a"});
+  EXPECT_FALSE(session->prepare(call));
+  call.request.messages.assign(255, {.role = "user", .content = "a"});
+  EXPECT_TRUE(session->prepare(call));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class StreamGeneration final : public GenerationProducer {
  private:
   bool append(const Delta& delta) override {
     waiting_ = nullptr;
-    if (turn_ != nullptr && delta.kind == Delta::Kind::text) turn_->append(delta.text);
+    if (turn_ != nullptr) turn_->append(delta);
     return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
   }
   void flush() override { stream_->flush(); }
@@ -105,19 +105,21 @@ class StreamGeneration final : public GenerationProducer {
 /// Delivers a generation as the progress and the result of a tool call.
 class CallGeneration final : public GenerationProducer {
  public:
-  /// `keep_text`: whether the result repeats the text that progress messages have shown. `turn` is
-  /// as for a StreamGeneration.
+  /// `keep_text`: whether the result repeats the text that progress messages have shown. `waiting`
+  /// and `turn` are as for a StreamGeneration.
   CallGeneration(std::shared_ptr<PendingRequest> call, bool keep_text,
-                 std::unique_ptr<ModelSession::Turn> turn)
+                 std::unique_ptr<MemoryHold> waiting, std::unique_ptr<ModelSession::Turn> turn)
       : GenerationProducer(call->executor()),
         call_(std::move(call)),
         keep_text_(keep_text),
+        waiting_(std::move(waiting)),
         turn_(std::move(turn)) {}
 
  private:
   bool append(const Delta& delta) override {
+    waiting_ = nullptr;
     const bool is_text = delta.kind == Delta::Kind::text;
-    if (is_text && turn_ != nullptr) turn_->append(delta.text);
+    if (turn_ != nullptr) turn_->append(delta);
     if (is_text && !keep_text_) return call_->emit(delta.text);
     if (call_->over()) return true;
     if (kept_ == nullptr) kept_ = std::make_unique<Kept>(call_->memory());
@@ -179,6 +181,7 @@ class CallGeneration final : public GenerationProducer {
 
   std::shared_ptr<PendingRequest> call_;  // null once the call has ended
   bool keep_text_;
+  std::unique_ptr<MemoryHold> waiting_;
   std::unique_ptr<ModelSession::Turn> turn_;
   std::unique_ptr<Kept> kept_;  // null while nothing is kept
 };
@@ -220,7 +223,10 @@ Result<void> generate(Engine& engine, GenerationRequest request,
                       std::shared_ptr<PendingRequest> call, bool keep_text,
                       std::unique_ptr<ModelSession::Turn> turn = nullptr) {
   request.principal = call->principal().id;
-  const auto producer = std::make_shared<CallGeneration>(call, keep_text, std::move(turn));
+  Result<std::unique_ptr<MemoryHold>> waiting = hold_while_waiting(call->memory(), request);
+  if (!waiting) return std::unexpected(std::move(waiting.error()));
+  const auto producer =
+      std::make_shared<CallGeneration>(call, keep_text, *std::move(waiting), std::move(turn));
   call->set_producer(producer.get());
   Result<void> started = producer->start(engine, std::move(request));
   if (!started) call->set_producer(nullptr);
@@ -229,28 +235,29 @@ Result<void> generate(Engine& engine, GenerationRequest request,
 
 Tool generating_tool(const char* name, Engine& engine,
                      std::shared_ptr<const ModelSessions> sessions) {
-  return {
-      .name = name,
-      .description =
-          "Answers a prompt with the model, streaming its text as progress messages; "
-          "with stream_id, follows an answer that was started by run",
-      .input_schema = generation_schema(),
-      .handler = Tool::Deferred([&engine, sessions = std::move(sessions)](
-                                    const json::object& arguments,
-                                    std::shared_ptr<PendingRequest> call) -> Result<void> {
-        if (is_poll(arguments)) {
-          const Result<std::string> stream_id = decode_stream_id(arguments);
-          if (!stream_id) return std::unexpected(stream_id.error());
-          call->follow(*stream_id);
-          return {};
-        }
-        Result<RunCall> run = decode_run_call(arguments);
-        if (!run) return std::unexpected(std::move(run.error()));
-        Result<std::unique_ptr<ModelSession::Turn>> turn =
-            prepare(*run, *sessions, arguments, {.principal = call->principal(), .storage = {}});
-        if (!turn) return std::unexpected(std::move(turn.error()));
-        return generate(engine, std::move(run->request), std::move(call), true, *std::move(turn));
-      })};
+  return {.name = name,
+          .description =
+              "Answers a prompt with the model, streaming its text as progress messages; "
+              "with stream_id, follows an answer that was started by run",
+          .input_schema = generation_schema(),
+          .handler = Tool::Deferred([&engine, sessions = std::move(sessions)](
+                                        const json::object& arguments,
+                                        std::shared_ptr<PendingRequest> call) -> Result<void> {
+            if (is_poll(arguments)) {
+              const Result<std::string> stream_id = decode_stream_id(arguments);
+              if (!stream_id) return std::unexpected(stream_id.error());
+              call->follow(*stream_id);
+              return {};
+            }
+            Result<RunCall> run = decode_run_call(arguments);
+            if (!run) return std::unexpected(std::move(run.error()));
+            const Principal caller = named_caller(call->principal());
+            Result<std::unique_ptr<ModelSession::Turn>> turn =
+                prepare(*run, *sessions, arguments, {.principal = caller, .storage = {}});
+            if (!turn) return std::unexpected(std::move(turn.error()));
+            return generate(engine, std::move(run->request), std::move(call), true,
+                            *std::move(turn));
+          })};
 }
 
 std::string engine_metrics(const Engine& engine) {

@@ -12,7 +12,7 @@ constexpr std::string_view kPrefix = "rkllm_";
 
 #define SLUICE_HANDLE                            \
   R"("handle_id":{"type":["string","integer"],)" \
-  R"("description":"The session, from init. On a connection, and with an API key, not needed"})"
+  R"("description":"The session, from init"})"
 
 constexpr std::array<FunctionSpec, 13> kFunctions = {{
     {.name = "init",

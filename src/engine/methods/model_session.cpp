@@ -32,9 +32,23 @@ ModelSession::Turn::~Turn() {
   session_->has_turn_ = false;
 }
 
-void ModelSession::Turn::append(std::string_view text) {
-  is_too_long_ = is_too_long_ || answer_.size() + text.size() > kMaxHistory;
-  if (!is_too_long_) answer_.append(text);
+void ModelSession::Turn::append(const Delta& delta) {
+  if (delta.kind != Delta::Kind::text && delta.kind != Delta::Kind::tool_call) return;
+  bytes_ += delta.text.size();
+  is_too_long_ = is_too_long_ || bytes_ > kMaxHistory;
+  if (is_too_long_) return;
+  if (delta.kind == Delta::Kind::text) {
+    answer_.content.append(delta.text);
+    return;
+  }
+  const Result<json::value> call = parse_json(delta.text);
+  if (!call || !call->is_object()) return;
+  const json::object& made = call->get_object();
+  const json::value* const name = made.if_contains("name");
+  const json::value* const arguments = made.if_contains("arguments");
+  if (name == nullptr || !name->is_string()) return;
+  answer_.tool_calls.push_back({.name = std::string(name->get_string()),
+                                .arguments = arguments == nullptr ? "{}" : to_json(*arguments)});
 }
 
 void ModelSession::Turn::end(const Completion& completion) {
@@ -91,7 +105,12 @@ std::uint32_t ModelSession::tokens() const {
   return tokens_;
 }
 
-std::string ModelSession::render(const std::vector<ChatMessage>& messages) const {
+Result<std::string> ModelSession::render(const std::vector<ChatMessage>& messages) const {
+  std::size_t bytes = template_->system.size();
+  for (const ChatMessage& each : messages) {
+    bytes += each.content.size() + template_->prefix.size() + template_->postfix.size();
+  }
+  if (bytes > kMaxRendered) return too_long("the messages with their template", kMaxRendered);
   std::string out = template_->system;
   for (const ChatMessage& each : messages) {
     if (each.role == "assistant") {
@@ -104,6 +123,7 @@ std::string ModelSession::render(const std::vector<ChatMessage>& messages) const
 }
 
 Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call) {
+  std::unique_ptr<Turn> turn;  // its end needs the mutex
   const std::lock_guard lock(mutex_);
   GenerationRequest& request = call.request;
   call.settings.fill(settings_);
@@ -118,7 +138,6 @@ Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call)
     said.push_back({.role = "user", .content = std::exchange(request.prompt, {})});
   }
   if (said.empty()) return nullptr;  // the engine says what is missing
-  std::unique_ptr<Turn> turn;
   if (call.keep_history) {
     if (said.size() != 1) {
       return fail(kInvalidParams,
@@ -128,7 +147,7 @@ Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call)
       return fail(kInvalidRequest,
                   "A run with keep_history is under way in this session; wait for its end");
     }
-    if (history_.size() >= kMaxTurns || history_bytes_ >= kMaxHistory) {
+    if (history_.size() >= 2 * kMaxTurns || history_bytes_ >= kMaxHistory) {
       return fail(kInvalidRequest,
                   "The conversation of this session is too long; call clear_kv_cache");
     }
@@ -137,7 +156,9 @@ Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call)
     said.insert(said.begin(), history_.begin(), history_.end());
   }
   if (template_) {
-    request.prompt = render(said);
+    Result<std::string> prompt = render(said);
+    if (!prompt) return std::unexpected(std::move(prompt.error()));
+    request.prompt = *std::move(prompt);
     request.is_raw = true;
     return turn;
   }
@@ -153,13 +174,22 @@ Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call)
   return turn;
 }
 
-void ModelSession::keep(ChatMessage said, std::string answer, std::uint32_t tokens) {
+void ModelSession::set(const RunSettings& settings) {
   const std::lock_guard lock(mutex_);
-  const std::size_t bytes = said.content.size() + answer.size() + 2 * kAroundMessage;
+  RunSettings next = settings;
+  next.fill(settings_);
+  settings_ = next;
+}
+
+void ModelSession::keep(ChatMessage said, ChatMessage answer, std::uint32_t tokens) {
+  const std::lock_guard lock(mutex_);
+  answer.role = "assistant";
+  const std::size_t calls = said.tool_calls.size() + answer.tool_calls.size();
+  const std::size_t bytes = text_bytes(said) + text_bytes(answer) + (2 + calls) * kAroundMessage;
   if (!memory_.add(bytes)) return;
   history_bytes_ += bytes;
   history_.push_back(std::move(said));
-  history_.push_back({.role = "assistant", .content = std::move(answer)});
+  history_.push_back(std::move(answer));
   tokens_ = tokens;
 }
 
@@ -195,6 +225,8 @@ class ModelSessions::Table {
     if (whose != Whose::connection) {
       std::vector<std::string>& loose = loose_[principal];
       if (loose.size() >= kMaxOfPrincipal) remove_locked(std::string(loose.front()));
+    } else if (connected_[principal] >= kMaxConnections) {
+      return over_limit("You have too many sessions with the model; end some");
     }
     if (entries_.size() >= kMax) return over_limit("There are too many sessions; try again later");
     std::string id = random_id(kIdLength);
@@ -205,6 +237,7 @@ class ModelSessions::Table {
                                .place = std::prev(order_.end()),
                                .whose = whose});
     if (whose != Whose::connection) loose_[principal].push_back(id);
+    if (whose == Whose::connection) ++connected_[principal];
     if (whose == Whose::principal) own_[principal] = id;
     size_ = entries_.size();
     return id;
@@ -234,6 +267,10 @@ class ModelSessions::Table {
     const auto found = entries_.find(id);
     if (found == entries_.end()) return;
     const Entry& entry = found->second;
+    if (entry.whose == Whose::connection) {
+      const auto connected = connected_.find(entry.principal);
+      if (--connected->second == 0) connected_.erase(connected);
+    }
     if (const auto loose = loose_.find(entry.principal); loose != loose_.end()) {
       std::erase(loose->second, id);
       if (loose->second.empty()) loose_.erase(loose);
@@ -259,6 +296,7 @@ class ModelSessions::Table {
   std::map<std::string, Entry> entries_;
   std::list<std::string> order_;  // the ids; the one that was used longest ago is first
   std::map<std::string, std::vector<std::string>> loose_;  // by principal; no connection has them
+  std::map<std::string, std::size_t> connected_;           // sessions of connections, by principal
   std::map<std::string, std::string> own_;                 // by principal
   std::atomic<std::size_t> size_ = 0;
 };

@@ -26,7 +26,9 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   static constexpr std::size_t kMaxTemplate = std::size_t{64} << 10U;
   static constexpr std::size_t kMaxTools = std::size_t{256} << 10U;
   static constexpr std::size_t kMaxHistory = std::size_t{4} << 20U;
-  static constexpr std::size_t kMaxTurns = 2000;
+  static constexpr std::size_t kMaxTurns = 1000;
+  /// The most bytes of a prompt that a template makes of what is said.
+  static constexpr std::size_t kMaxRendered = std::size_t{16} << 20U;
 
   /// A run with keep_history, which is kept when its answer is whole. Its destructor lets the next
   /// one begin.
@@ -37,15 +39,16 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    /// More of the answer's text. What is too long for a session is not kept.
-    void append(std::string_view text);
+    /// More of the answer. What is too long for a session is not kept.
+    void append(const Delta& delta);
     /// The answer is over. It is kept unless it failed or was cancelled.
     void end(const Completion& completion);
 
    private:
     std::shared_ptr<ModelSession> session_;
     ChatMessage said_;
-    std::string answer_;
+    ChatMessage answer_;
+    std::size_t bytes_ = 0;
     bool is_too_long_ = false;
   };
 
@@ -62,8 +65,11 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   /// The tokens of the conversation, as far as the engine has told.
   [[nodiscard]] std::uint32_t tokens() const;
 
-  /// Adds to a run what was set and said. Returns its turn, if it is one that is kept. Error:
-  /// kInvalidRequest if another one is under way, or if the conversation is too long.
+  /// Runs that say nothing else use these from now on.
+  void set(const RunSettings& settings);
+  /// Adds to a run what was set and said. Returns its turn, if it is one that is kept. Errors:
+  /// kInvalidRequest if another one is under way, or if the conversation is too long; -32602 if the
+  /// prompt that a template makes is.
   Result<std::unique_ptr<Turn>> prepare(RunCall& call);
 
  private:
@@ -74,11 +80,11 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   };
   /// Takes memory for `bytes` in place of `before`.
   Result<void> hold(std::size_t bytes, std::size_t before);
-  [[nodiscard]] std::string render(const std::vector<ChatMessage>& messages) const;
-  void keep(ChatMessage said, std::string answer, std::uint32_t tokens);
+  [[nodiscard]] Result<std::string> render(const std::vector<ChatMessage>& messages) const;
+  void keep(ChatMessage said, ChatMessage answer, std::uint32_t tokens);
 
   mutable std::mutex mutex_;
-  const RunSettings settings_;
+  RunSettings settings_;
   MemoryHold memory_;
   std::optional<Template> template_;
   std::string tools_system_;
@@ -95,7 +101,8 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
 class ModelSessions {
  public:
   static constexpr std::size_t kMax = 10'000;
-  static constexpr std::size_t kMaxOfPrincipal = 16;
+  static constexpr std::size_t kMaxOfPrincipal = 16;    // that no connection has
+  static constexpr std::size_t kMaxConnections = 1000;  // of a principal
   static constexpr Duration kExpiry = std::chrono::hours(1);
 
   explicit ModelSessions(const Clock& clock);

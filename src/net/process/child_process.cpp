@@ -349,8 +349,13 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
         origin_{.mark = std::move(mark), .start = start_of("/proc/" + std::to_string(process))},
         deadlines_(deadlines) {}
   ~Running() override {
+    const bool looks_again = looking_ != 0;
     ignore();
-    if (!status_) kill_all();
+    if (!status_) {
+      kill_all();
+    } else if (looks_again) {
+      kill_at_once();
+    }
   }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -414,7 +419,8 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   /// Kills what the child has left behind, and looks again after a pause as long as some process is
   /// in the middle of exec. That takes microseconds, unless its files are slow.
   void kill_rest(Duration pause) {
-    if (!kill_marked(origin_) || pause > kLastRest) return;
+    // The program may end before there is time to look again.
+    if (!(pause == kFirstRest ? kill_at_once() : kill_marked(origin_)) || pause > kLastRest) return;
     looking_ = loop_->schedule_at(loop_->clock().now() + pause, [self = shared_from_this(), pause] {
       self->looking_ = 0;
       self->kill_rest(2 * pause);
@@ -444,9 +450,15 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
       if (reaped == pid_ || (reaped < 0 && errno != EINTR)) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    for (int looks = 0; looks < 20 && kill_marked(origin_); ++looks) {
+    kill_at_once();
+  }
+  /// As kill_marked(), but waits for a process in the middle of exec for some milliseconds.
+  bool kill_at_once() {
+    for (int looks = 0; looks < 10; ++looks) {
+      if (!kill_marked(origin_)) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    return true;
   }
   void ignore() {
     if (std::exchange(is_watched_, false)) loop_->unwatch(descriptor_.get(), *this);

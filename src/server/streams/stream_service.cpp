@@ -1,6 +1,7 @@
 #include "server/streams/stream_service.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 
 /// The most streams of one loop in a list of streams: those started last.
 constexpr std::size_t kMaxListed = 1000;
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 class LocalSubscription final : public Subscription {
  public:
@@ -78,11 +80,14 @@ std::string status_result(std::string_view stream_id, std::string_view status) {
   return out;
 }
 
-/// Whether abort or is_running is about all runs of the caller: it names none, and nobody else has
-/// the caller's principal.
+/// Whether abort or is_running is about all runs of the caller: it names nothing, and nobody else
+/// has the caller's principal.
 bool is_about_all(const Message& message, Caller& caller) {
-  return message.kind == MessageKind::request && !is_poll(*message.params) &&
-         caller.principal().isolated;
+  static constexpr std::array<std::string_view, 2> kNoNames = {"_meta", "handle_id"};
+  return caller.principal().isolated &&
+         std::ranges::all_of(*message.params, [](const auto& member) {
+           return std::ranges::find(kNoNames, std::string_view(member.key())) != kNoNames.end();
+         });
 }
 
 std::vector<std::shared_ptr<ChunkStream>> running_of(
@@ -168,6 +173,7 @@ bool is_over_at(const ChunkStream& stream, Seq from) {
 /// Something about all streams of a caller. Every loop adds the part of its own streams. The last
 /// one posts the parts to the caller's loop, where they become the result.
 struct StreamService::Gathering {
+  std::size_t most;  // streams of each loop
   PartOf part;
   WholeOf whole;
   std::vector<std::string> parts;
@@ -229,12 +235,25 @@ bool StreamService::handle(const Message& message, Caller& caller, std::string& 
 }
 
 void StreamService::notify(const Message& message, Caller& caller) {
-  if (message.params == nullptr) return;
+  static const json::object kNoParams;
+  Message heard = message;
+  if (heard.params == nullptr) heard.params = &kNoParams;
   std::string unheard;
-  if (plain_name(message.method) == "abort" || message.method == "cancel") {
-    abort(message, caller, unheard);
-  } else if (message.method == "ack") {
-    acknowledge(message, caller, unheard);
+  if (plain_name(heard.method) == "abort" || heard.method == "cancel") {
+    if (is_about_all(heard, caller)) return abort_all(caller.principal().id);
+    abort(heard, caller, unheard);
+  } else if (heard.method == "ack") {
+    acknowledge(heard, caller, unheard);
+  }
+}
+
+void StreamService::abort_all(const std::string& principal) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    StreamManager* const manager = shards_[i].streams;
+    auto abort_here = [manager, principal] {
+      for (const auto& each : running_of(manager->streams_of(principal, kAll))) each->cancel();
+    };
+    i == loop_ ? abort_here() : shards_[i].executor->post(std::move(abort_here));
   }
 }
 
@@ -356,7 +375,7 @@ bool StreamService::on_stream(const Message& message, Caller& caller, std::strin
 bool StreamService::abort(const Message& message, Caller& caller, std::string& out) {
   if (is_about_all(message, caller)) {
     return gather(
-        message, caller, out,
+        message, caller, out, kAll,
         [](const StreamList& streams) {
           const StreamList running = running_of(streams);
           for (const auto& each : running) each->cancel();
@@ -383,7 +402,7 @@ bool StreamService::abort(const Message& message, Caller& caller, std::string& o
 bool StreamService::is_running(const Message& message, Caller& caller, std::string& out) {
   if (is_about_all(message, caller)) {
     return gather(
-        message, caller, out,
+        message, caller, out, kAll,
         [](const StreamList& streams) { return std::to_string(running_of(streams).size()); },
         [](const std::vector<std::string>& parts) { return count_result("running", parts); });
   }
@@ -441,7 +460,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
     return true;
   }
   return gather(
-      message, caller, out,
+      message, caller, out, kMaxListed,
       [](const StreamList& streams) {
         std::string part;
         for (const auto& stream : streams) {
@@ -461,14 +480,15 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
       });
 }
 
-bool StreamService::gather(const Message& message, Caller& caller, std::string& out, PartOf part,
-                           WholeOf whole) {
+bool StreamService::gather(const Message& message, Caller& caller, std::string& out,
+                           std::size_t most, PartOf part, WholeOf whole) {
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) {
     append_error(out, message.id, channel.error());
     return true;
   }
   const auto gathering = std::make_shared<Gathering>();
+  gathering->most = most;
   gathering->part = part;
   gathering->whole = whole;
   gathering->parts.resize(shards_.size());
@@ -502,11 +522,16 @@ void StreamService::gather_all(const std::shared_ptr<Gathering>& gathering,
     StreamManager* const manager = shards_[i].streams;
     auto gather_here = [gathering, manager, i, here, principal] {
       std::string& part = gathering->parts[i];
-      part = gathering->part(manager->streams_of(principal, kMaxListed));
+      part = gathering->part(manager->streams_of(principal, gathering->most));
       manager->work().worked(part.size());
       if (gathering->missing.fetch_sub(1) != 1) return;
       here->post([gathering] { gathering->respond(gathering->whole(gathering->parts)); });
     };
+    // What the caller begins after this is not meant.
+    if (i == loop_) {
+      gather_here();
+      continue;
+    }
     shards_[i].executor->post([manager, client, gather_here = std::move(gather_here)]() mutable {
       manager->work().run(client, std::move(gather_here));
     });

@@ -136,8 +136,11 @@ class StreamService {
   using WholeOf = std::string (*)(const std::vector<std::string>& parts);
   struct Gathering;
   /// Answers with what `whole` makes of the parts that `part` makes of the caller's streams on each
-  /// loop.
-  bool gather(const Message& message, Caller& caller, std::string& out, PartOf part, WholeOf whole);
+  /// loop, or of the `most` that were started last.
+  bool gather(const Message& message, Caller& caller, std::string& out, std::size_t most,
+              PartOf part, WholeOf whole);
+  /// Stops the runs of the principal that are under way.
+  void abort_all(const std::string& principal);
   void gather_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
                   const std::string& principal);
   /// Answers with what `work` returns for the stream's manager, on this loop or another. A

@@ -338,7 +338,23 @@ TEST_P(StreamServiceTest, WithoutAnIdAllRunsOfTheCallerAreMeant) {
   EXPECT_EQ(ask("is_running", ""), result_text(R"({"status":"running","streams":1})"));
   EXPECT_EQ(ask("rkllm.abort", ""), result_text(R"({"status":"aborted","streams":1})"));
   EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(error_code(ask("abort", R"("streamId":"x")")), -32602) << "it names something";
   stream->set_producer(nullptr);
+  const std::shared_ptr<ChunkStream> noted = bench.start(GetParam());
+  CountingStreamProducer noted_producer;
+  noted->set_producer(&noted_producer);
+  bench.send(R"({"jsonrpc":"2.0","method":"abort"})", caller);
+  bench.run_all();
+  EXPECT_EQ(noted_producer.cancels, 1) << "notifications act too";
+  noted->set_producer(nullptr);
+  // One that has begun since is not meant, as it is on the caller's loop.
+  bench.request("rkllm.abort", "", caller);
+  const std::shared_ptr<ChunkStream> later = bench.start(0);
+  CountingStreamProducer later_producer;
+  later->set_producer(&later_producer);
+  bench.run_all();
+  EXPECT_EQ(later_producer.cancels, 0);
+  later->set_producer(nullptr);
   RecordingCaller alice("alice", false);
   EXPECT_EQ(error_code(bench.request("abort", "", alice)), -32602)
       << "others may have that principal";

@@ -11,8 +11,15 @@
 
 namespace sluice::detail {
 
+/// What a call does with the server that it has.
+enum class Holding : std::uint8_t {
+  up,    // it is not to be read, as nobody takes the call's events
+  no,    // they have been taken
+  over,  // the call has ended
+};
+
 /// The calls that hold up a connection, as nobody takes their events. However many they are, it is
-/// held up for `longest` at most; then none of them holds it up until somebody has taken events.
+/// held up for `longest` at most, and then for as long not again, unless somebody takes events.
 /// Belongs to its loop.
 class CallHolds : public std::enable_shared_from_this<CallHolds> {
  public:
@@ -28,26 +35,36 @@ class CallHolds : public std::enable_shared_from_this<CallHolds> {
     if (is_spent_) return;
     pause(true);
     held_.insert_or_assign(call, std::move(pause));
-    if (timer_ != 0) return;
-    timer_ = loop_->schedule_at(loop_->clock().now() + longest_, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->let_all_go();
-    });
+    if (timer_ == 0) wait(&CallHolds::let_all_go);
   }
-  /// The events of `call` have been taken, or it is over.
+  /// The events of `call` have been taken.
   void release(const void* call) {
-    is_spent_ = false;
+    if (std::exchange(is_spent_, false)) stop_timer();
+    end(call);
+  }
+  /// `call` is over. Whether somebody takes events is not known by that.
+  void end(const void* call) {
     const auto found = held_.find(call);
     if (found == held_.end()) return;
     found->second(false);
     held_.erase(found);
-    if (held_.empty()) stop_timer();
+    if (held_.empty() && !is_spent_) stop_timer();
   }
 
  private:
   void let_all_go() {
-    timer_ = 0;
     is_spent_ = true;
+    wait(&CallHolds::begin_anew);
     for (const auto& [call, pause] : std::exchange(held_, {})) pause(false);
+  }
+  void begin_anew() {
+    timer_ = 0;
+    is_spent_ = false;
+  }
+  void wait(void (CallHolds::*then)()) {
+    timer_ = loop_->schedule_at(loop_->clock().now() + longest_, [weak = weak_from_this(), then] {
+      if (const auto self = weak.lock()) (self.get()->*then)();
+    });
   }
   void stop_timer() {
     if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));

@@ -54,6 +54,19 @@ TEST_F(CallHoldsTest, CallsHoldUpAConnectionTogetherForTheTimeOfOne) {
   EXPECT_THAT(paused, ElementsAre(2)) << "somebody has taken events";
 }
 
+TEST_F(CallHoldsTest, TheEndOfACallSaysNothingOfItsReader) {
+  hold(0);
+  loop.advance(15s);
+  holds->end(&calls.at(0));
+  hold(1);
+  EXPECT_THAT(paused, IsEmpty()) << "calls that follow each other hold up for ever";
+  loop.advance(15s);
+  hold(1);
+  EXPECT_THAT(paused, ElementsAre(1)) << "the server had time";
+  holds->end(&calls.at(1));
+  EXPECT_THAT(paused, IsEmpty());
+}
+
 TEST_F(CallHoldsTest, TheTimeGoesOnWhileOneCallFollowsAnother) {
   hold(0);
   loop.advance(10s);

@@ -69,10 +69,11 @@ void ClientCall::State::add(const json::object& said, Said what, std::uint64_t m
 
 void ClientCall::State::hold_up_or_not() {
   const std::lock_guard lock(mutex_);
-  if (!pause_) return;
+  if (!hold_) return;
   const bool is_held_up = !has_ended_ && events_.is_half_full();
   // With the mutex held, as the last word counts.
-  if (std::exchange(is_held_up_, is_held_up) != is_held_up) pause_(is_held_up);
+  if (std::exchange(is_held_up_, is_held_up) == is_held_up) return;
+  hold_(is_held_up ? Holding::up : Holding::no);
 }
 
 void ClientCall::State::restart() {
@@ -84,8 +85,8 @@ void ClientCall::State::end(Outcome outcome) {
   std::unique_lock lock(mutex_);
   if (std::exchange(has_ended_, true)) return;
   const auto give_up = std::exchange(give_up_, {});
-  if (is_held_up_ && pause_) pause_(false);
-  const auto pause = std::exchange(pause_, {});
+  if (is_held_up_ && hold_) hold_(Holding::over);
+  const auto hold = std::exchange(hold_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});
   std::optional<Outcome> awaited;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "client/api/calls/call_holds.hpp"
 #include "client/api/calls/event_queue.hpp"
 #include "json/json.hpp"
 #include "sluice/detail/client_call.hpp"
@@ -44,9 +45,9 @@ class ClientCall::State final {
   void on_result(std::move_only_function<void(Outcome)> done);
   bool is_ready() const;
   void cancel();
-  /// The server need not be read while half of the events that may wait do. `pause` says so, on any
-  /// thread, before and after that. It must not call this. Call before the first event.
-  void hold_up(std::function<void(bool is_paused)> pause) { pause_ = std::move(pause); }
+  /// The server need not be read while half of the events that may wait do. `hold` says so, on any
+  /// thread, and how that ends. It must not call this. Call before the first event.
+  void hold_up(std::function<void(Holding)> hold) { hold_ = std::move(hold); }
   /// Cancels when any of these is requested. Call once.
   void cancel_on(std::initializer_list<std::stop_token> stops);
 
@@ -62,7 +63,7 @@ class ClientCall::State final {
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended
   EventQueue events_;
-  std::function<void(bool is_paused)> pause_;  // empty: nothing is held up
+  std::function<void(Holding)> hold_;  // empty: nothing is held up
   bool is_held_up_ = false;
   bool restarts_ = false;
   bool has_ended_ = false;

@@ -47,18 +47,18 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
 
 TEST_F(CallStateTest, TheServerIsHeldUpSoThatNothingIsDropped) {
   ClientCall::State state = make(10);
-  std::vector<bool> told;
-  state.hold_up([&told](bool is_paused) { told.push_back(is_paused); });
+  std::vector<Holding> told;
+  state.hold_up([&told](Holding holding) { told.push_back(holding); });
   for (std::size_t i = 0; i < 5; ++i) state.add(said(i, 1));
   EXPECT_TRUE(told.empty());
   for (std::size_t i = 5; i < 10; ++i) state.add(said(i, 1));
-  EXPECT_EQ(told, std::vector{true}) << "there is room for what was read already";
+  EXPECT_EQ(told, std::vector{Holding::up}) << "there is room for what was read already";
   for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(state.next());
-  EXPECT_EQ(told, (std::vector{true, false}));
+  EXPECT_EQ(told, (std::vector{Holding::up, Holding::no}));
   finish(state);
   EXPECT_EQ(taken, 5U);
   EXPECT_EQ(dropped, 0U);
-  EXPECT_EQ(told, (std::vector{true, false}));
+  EXPECT_EQ(told, (std::vector{Holding::up, Holding::no}));
 }
 
 TEST_F(CallStateTest, ParamsAreKeptOnlyIfTheyAreWanted) {
