@@ -1,5 +1,6 @@
 #include "engine/methods/engine_functions.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -22,13 +23,6 @@ constexpr std::array<std::string_view, 4> kMissing = {
 
 /// What a function of the C interface returns, and nothing else.
 constexpr std::string_view kSuccess = R"({"ret":0})";
-
-Result<std::string> text_of(const json::object& params, std::string_view name) {
-  const json::value* const value = find_parameter(params, name);
-  if (value == nullptr) return std::string();
-  if (value->is_string()) return std::string(value->get_string());
-  return fail(kInvalidParams, "Invalid params: " + std::string(name) + " must be a string");
-}
 
 /// Answers functions with what they return at once.
 class EngineFunctions {
@@ -66,7 +60,7 @@ class EngineFunctions {
     Result<ModelSessions::Begun> begun =
         sessions_->begin(call.caller, given->settings, call.memory);
     if (!begun) return std::unexpected(std::move(begun.error()));
-    if (!begun->is_new) begun->session->set(given->settings);
+    if (!begun->is_new) begun->session->change_settings(given->settings);
     std::string out = R"({"handle_id":")" + begun->handle_id + R"(","status":")" +
                       (begun->is_new ? "initialized" : "already_initialized") + R"(","ret":0)";
     if (!given->ignored.empty()) {
@@ -126,7 +120,7 @@ class EngineFunctions {
     constexpr std::array<std::string_view, 3> kNames = {"system_prompt", "prompt_prefix",
                                                         "prompt_postfix"};
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      Result<std::string> text = text_of(call.params, kNames[i]);
+      Result<std::string> text = text_parameter(call.params, kNames[i]);
       if (!text) return text;
       texts[i] = *std::move(text);
     }
@@ -139,7 +133,7 @@ class EngineFunctions {
   }
 
   [[nodiscard]] Result<std::string> set_function_tools(const Call& call) const {
-    Result<std::string> system = text_of(call.params, "system_prompt");
+    Result<std::string> system = text_parameter(call.params, "system_prompt");
     if (!system) return system;
     Result<std::string> tools = tools_of(call.params);
     if (!tools) return tools;
@@ -242,6 +236,11 @@ Principal named_caller(const Principal& caller) {
 
 void add_engine_functions(ServerDefinition& definition, Engine& engine,
                           std::shared_ptr<ModelSessions> sessions, FunctionOptions options) {
+  for (const char* const name : {"abort", "is_running"}) {
+    for (const char* const prefix : {"rkllm_", "rkllm."}) {
+      definition.stream_aliases.emplace(std::string(prefix) + name, name);
+    }
+  }
   const bool offers_tools = options.offers_tools;
   const auto functions =
       std::make_shared<const EngineFunctions>(engine, std::move(sessions), std::move(options));

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "engine/engine.hpp"
-#include "engine/methods/model_session.hpp"
+#include "engine/methods/model_sessions.hpp"
 #include "server/catalog/definition.hpp"
 
 namespace sluice {
 
-/// What the functions may do.
+/// How an engine is offered.
 struct FunctionOptions {
   std::string model_path = {};  // of the model that is served
   bool offers_tools = false;    // whether MCP clients see them as tools

@@ -9,7 +9,7 @@
 #include "core/sharing/client_memory.hpp"
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
-#include "engine/methods/model_session.hpp"
+#include "engine/methods/model_sessions.hpp"
 #include "engine/methods/run_call.hpp"
 #include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"

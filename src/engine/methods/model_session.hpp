@@ -1,20 +1,16 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/sharing/client_memory.hpp"
 #include "engine/methods/run_call.hpp"
-#include "server/catalog/definition.hpp"
 
 namespace sluice {
 
@@ -22,12 +18,13 @@ namespace sluice {
 /// interface keeps it. Thread-safe.
 class ModelSession : public std::enable_shared_from_this<ModelSession> {
  public:
-  /// The most bytes of the texts of a session, each kind for itself.
+  // The most bytes of its template, of its tools, and of what was said in it.
   static constexpr std::size_t kMaxTemplate = std::size_t{64} << 10U;
   static constexpr std::size_t kMaxTools = std::size_t{256} << 10U;
   static constexpr std::size_t kMaxHistory = std::size_t{4} << 20U;
+  /// The most runs that are kept.
   static constexpr std::size_t kMaxTurns = 1000;
-  /// The most bytes of a prompt that a template makes of what is said.
+  /// The most bytes of a prompt that its template makes of what is said.
   static constexpr std::size_t kMaxRendered = std::size_t{16} << 20U;
 
   /// A run with keep_history, which is kept when its answer is whole. Its destructor lets the next
@@ -66,7 +63,7 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   [[nodiscard]] std::uint32_t tokens() const;
 
   /// Runs that say nothing else use these from now on.
-  void set(const RunSettings& settings);
+  void change_settings(const RunSettings& settings);
   /// Adds to a run what was set and said. Returns its turn, if it is one that is kept. Errors:
   /// kInvalidRequest if another one is under way, or if the conversation is too long; -32602 if the
   /// prompt that a template makes is.
@@ -93,45 +90,6 @@ class ModelSession : public std::enable_shared_from_this<ModelSession> {
   std::size_t history_bytes_ = 0;
   std::uint32_t tokens_ = 0;
   bool has_turn_ = false;
-};
-
-/// The sessions of all clients of an engine. A client has one for each of its connections, or one
-/// of its own if it alone has its principal; others name theirs by its id. Those that are not used
-/// for an hour end, and the oldest one of a client that begins too many. Thread-safe.
-class ModelSessions {
- public:
-  static constexpr std::size_t kMax = 10'000;
-  static constexpr std::size_t kMaxOfPrincipal = 16;    // that no connection has
-  static constexpr std::size_t kMaxConnections = 1000;  // of a principal
-  static constexpr Duration kExpiry = std::chrono::hours(1);
-
-  explicit ModelSessions(const Clock& clock);
-
-  /// The session that `handle_id` in `params` names, or else the caller's own; null if it has none.
-  /// Error: -32602 if the caller has no session of that name.
-  [[nodiscard]] Result<std::shared_ptr<ModelSession>> find(const json::object& params,
-                                                           const MethodCaller& caller) const;
-  struct Begun {
-    std::string handle_id;
-    std::shared_ptr<ModelSession> session;
-    bool is_new;
-  };
-  /// The caller's own session, or a new one. Error: kLimitReached if there are too many.
-  Result<Begun> begin(const MethodCaller& caller, const RunSettings& settings,
-                      std::shared_ptr<MemoryShare> memory);
-  /// Ends what find() would find. Returns whether there was one.
-  Result<bool> end(const json::object& params, const MethodCaller& caller);
-  /// Whether the caller has a place for a session that nobody else uses.
-  static bool has_own_place(const MethodCaller& caller);
-
- private:
-  class Table;
-  struct Place;
-  /// The id of what find() looks for; empty: there is none.
-  [[nodiscard]] Result<std::string> id_of(const json::object& params,
-                                          const MethodCaller& caller) const;
-
-  std::shared_ptr<Table> table_;
 };
 
 }  // namespace sluice

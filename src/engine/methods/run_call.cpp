@@ -57,13 +57,6 @@ Result<const json::object*> object_at(const json::object& params, std::string_vi
   return !found || *found != nullptr ? found : object_at(params, other);
 }
 
-Result<std::string> member_text(const json::object& from, std::string_view name) {
-  const json::value* const value = find_parameter(from, name);
-  if (value == nullptr) return std::string();
-  if (!value->is_string()) return bad_member(name, "a string");
-  return std::string(value->get_string());
-}
-
 /// A bool as C has it: true, false, or an integer.
 Result<bool> flag_at(const json::object& from, std::string_view name) {
   const json::value* const value = find_parameter(from, name);
@@ -126,7 +119,7 @@ Result<RunSettings> read_settings(const json::object& from) {
 /// What is said: `prompt_input` of `from`, by `role`.
 Result<void> read_prompt(const json::object& from, std::string_view role,
                          GenerationRequest& request) {
-  Result<std::string> prompt = member_text(from, "prompt_input");
+  Result<std::string> prompt = text_parameter(from, "prompt_input");
   if (!prompt) return std::unexpected(std::move(prompt.error()));
   if (prompt->empty()) return {};
   if (!request.prompt.empty() || !request.messages.empty()) {
@@ -148,7 +141,7 @@ Result<void> read_input(const json::object& input, GenerationRequest& request) {
                 "Invalid params: input_type must be RKLLM_INPUT_PROMPT (0); tokens, embeddings and "
                 "images are not passed on");
   }
-  const Result<std::string> role = member_text(input, "role");
+  const Result<std::string> role = text_parameter(input, "role");
   if (!role) return std::unexpected(role.error());
   if (!role->empty() && *role != "user" && *role != "tool") {
     return bad_member("role", R"("user" or "tool")");
@@ -179,7 +172,7 @@ Result<void> read_infer_params(const json::object& infer, RunCall& call) {
     if (!found) return std::unexpected(found.error());
     if (*found == nullptr) continue;
     const Result<std::string> value =
-        member_text(**found, name == "lora_params" ? "lora_adapter_name" : "prompt_cache_path");
+        text_parameter(**found, name == "lora_params" ? "lora_adapter_name" : "prompt_cache_path");
     if (!value) return std::unexpected(value.error());
     if (!value->empty()) {
       return fail(kInvalidParams, "Invalid params: " + std::string(name) + " have no effect here");
@@ -239,7 +232,7 @@ Result<InitCall> decode_init_call(const json::object& params) {
   const Result<const json::object*> given = object_at(params, "param", "rkllm_param");
   if (!given) return std::unexpected(given.error());
   const json::object& param = *given == nullptr ? params : **given;
-  Result<std::string> path = member_text(param, "model_path");
+  Result<std::string> path = text_parameter(param, "model_path");
   if (!path) return std::unexpected(std::move(path.error()));
   call.model_path = *std::move(path);
   if (const json::value* const length = find_parameter(param, "max_context_len")) {

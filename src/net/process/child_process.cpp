@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/crypto/random.hpp"
+#include "net/process/descendants.hpp"
 #include "net/process/pidfd.hpp"
 
 extern char** environ;
@@ -223,107 +223,6 @@ pid_t spawn(const Image& image, int input, int output, int errors, Pipe& told) {
   return -failed;
 }
 
-std::string read_whole(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (ssize_t got = 0; file && (got = ::read(file.get(), buffer.data(), buffer.size())) > 0;) {
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
-bool has_mark(std::string_view environment, std::string_view mark) {
-  for (std::size_t at = environment.find(mark); at != std::string_view::npos;
-       at = environment.find(mark, at + 1)) {
-    const std::size_t end = at + mark.size();
-    const bool is_whole = (at == 0 || environment[at - 1] == '\0') &&
-                          (end == environment.size() || environment[end] == '\0');
-    if (is_whole) return true;
-  }
-  return false;
-}
-
-/// What the environment that a process was started with says.
-enum class Marked : std::uint8_t {
-  no,
-  yes,
-  not_yet,  // it is becoming another program, and has no environment until it is
-};
-
-/// When a process was started, in ticks since the system was (proc(5)); 0: it is not there.
-std::uint64_t start_of(const std::string& process) {
-  constexpr int kStart = 20;  // fields from the one behind the name, which may contain anything
-  const std::string stat = read_whole(process + "/stat");
-  std::size_t at = stat.rfind(')');
-  for (int field = 0; field < kStart && at != std::string::npos; ++field) {
-    at = stat.find(' ', at + 1);
-  }
-  std::uint64_t start = 0;
-  if (at != std::string::npos) {
-    std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), start);
-  }
-  return start;
-}
-
-/// A child, as its descendants can be known by.
-struct Origin {
-  std::string mark;
-  std::uint64_t start;  // as start_of()
-};
-
-/// @param process its folder in /proc.
-Marked look_for_mark(const std::string& process, const Origin& origin) {
-  // A process in the middle of exec has no arguments either, but it has a program. Threads of the
-  // kernel and processes that have ended have none. The exec may end between two of these looks,
-  // so only a process that is seen often is believed to have no environment.
-  for (int looks = 0; looks < 20; ++looks) {
-    const std::string environment = read_whole(process + "/environ");
-    if (!environment.empty()) {
-      return has_mark(environment, origin.mark) ? Marked::yes : Marked::no;
-    }
-    std::array<char, 1> program{};
-    if (::readlink((process + "/exe").c_str(), program.data(), program.size()) < 0) break;
-    if (start_of(process) < origin.start) break;
-    if (read_whole(process + "/cmdline").empty()) return Marked::not_yet;
-  }
-  return Marked::no;
-}
-
-/// Kills the processes that have the mark. They are held by a descriptor while they are looked at,
-/// so that no other process that gets the same id is killed.
-/// @returns yes if there were any, else not_yet if another look may find some.
-Marked kill_marked_once(const Origin& origin) {
-  Marked found = Marked::no;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    pid_t process = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (bad != std::errc() || end != name.data() + name.size() || process == ::getpid()) continue;
-    const Descriptor held = open_pidfd(process);
-    if (!held) continue;
-    const Marked marked = look_for_mark(entry.path(), origin);
-    if (marked == Marked::yes) {
-      ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, 0, 0);
-      found = Marked::yes;
-    } else if (marked == Marked::not_yet && found == Marked::no) {
-      found = Marked::not_yet;
-    }
-  }
-  return found;
-}
-
-/// Looks again as long as there are any, because they may have started others meanwhile. Returns
-/// whether a later look may find more, as some process is in the middle of exec.
-bool kill_marked(const Origin& origin) {
-  Marked found = Marked::yes;
-  for (int rounds = 0; rounds < 10 && found == Marked::yes; ++rounds) {
-    found = kill_marked_once(origin);
-  }
-  return found == Marked::not_yet;
-}
-
 ExitStatus status_of(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return {.code = info.si_status, .signal = 0};
   return {.code = 0, .signal = info.si_status};
@@ -346,7 +245,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
       : loop_(&loop),
         pid_(process),
         descriptor_(open_pidfd(process)),
-        origin_{.mark = std::move(mark), .start = start_of("/proc/" + std::to_string(process))},
+        descendants_(process, std::move(mark)),
         deadlines_(deadlines) {}
   ~Running() override {
     const bool looks_again = looking_ != 0;
@@ -420,7 +319,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   /// in the middle of exec. That takes microseconds, unless its files are slow.
   void kill_rest(Duration pause) {
     // The program may end before there is time to look again.
-    if (!(pause == kFirstRest ? kill_at_once() : kill_marked(origin_)) || pause > kLastRest) return;
+    if (!(pause == kFirstRest ? kill_at_once() : descendants_.kill()) || pause > kLastRest) return;
     looking_ = loop_->schedule_at(loop_->clock().now() + pause, [self = shared_from_this(), pause] {
       self->looking_ = 0;
       self->kill_rest(2 * pause);
@@ -455,7 +354,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   /// As kill_marked(), but waits for a process in the middle of exec for some milliseconds.
   bool kill_at_once() {
     for (int looks = 0; looks < 10; ++looks) {
-      if (!kill_marked(origin_)) return false;
+      if (!descendants_.kill()) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;
@@ -469,7 +368,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
   EventLoop* loop_;
   const pid_t pid_;
   Descriptor descriptor_;  // of the process; none before Linux 5.3
-  const Origin origin_;
+  const Descendants descendants_;
   ChildDeadlines deadlines_;
   std::function<void(ExitStatus)> task_;
   Executor::TimerId timer_ = 0;

@@ -29,4 +29,9 @@ const StreamMethod* ServerDefinition::find_stream_method(std::string_view method
   return found == stream_methods.end() ? nullptr : &*found;
 }
 
+std::string_view ServerDefinition::plain_name(std::string_view method) const {
+  const auto found = stream_aliases.find(method);
+  return found == stream_aliases.end() ? method : std::string_view(found->second);
+}
+
 }  // namespace sluice

@@ -210,6 +210,8 @@ struct ServerDefinition {
   std::vector<Tool> tools = {};
   std::vector<StreamMethod> stream_methods = {};
   std::map<std::string, Function::Handler, std::less<>> functions = {};  // by their names
+  /// Other names of the methods that all streams have, such as abort.
+  std::map<std::string, std::string, std::less<>> stream_aliases = {};
   std::vector<Resource> resources = {};
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
@@ -247,6 +249,8 @@ struct ServerDefinition {
   /// Whether any call can become a task.
   [[nodiscard]] bool has_tasks() const;
   [[nodiscard]] const StreamMethod* find_stream_method(std::string_view method) const;
+  /// The name of a method whose alias this is, or else `method`.
+  [[nodiscard]] std::string_view plain_name(std::string_view method) const;
 };
 
 }  // namespace sluice

@@ -63,16 +63,6 @@ MethodCaller caller_of(Caller& caller) {
           }};
 }
 
-/// The name of a method of streams, without the prefixes of RKLLM's C interface.
-std::string_view plain_name(std::string_view method) {
-  for (const std::string_view prefix : {"rkllm_", "rkllm."}) {
-    if (!method.starts_with(prefix)) continue;
-    const std::string_view rest = method.substr(prefix.size());
-    if (rest == "abort" || rest == "is_running") return rest;
-  }
-  return method;
-}
-
 std::string status_result(std::string_view stream_id, std::string_view status) {
   std::string out = R"({"stream_id":")";
   append_json_escaped(out, stream_id);
@@ -187,10 +177,13 @@ StreamService::StreamService(const ServerDefinition& definition, std::vector<Str
 
 bool StreamService::serves(std::string_view method) const {
   if (!definition_->has_streams || method.contains('/')) return false;
-  return definition_->find_stream_method(method) != nullptr ||
-         definition_->functions.contains(method) || plain_name(method) == "abort" ||
-         method == "cancel" || plain_name(method) == "is_running" || method == "streams" ||
-         method == "ack" || method == "subscribe" || method == "unsubscribe";
+  if (definition_->find_stream_method(method) != nullptr ||
+      definition_->functions.contains(method)) {
+    return true;
+  }
+  const std::string_view plain = definition_->plain_name(method);
+  return plain == "abort" || plain == "cancel" || plain == "is_running" || plain == "streams" ||
+         plain == "ack" || plain == "subscribe" || plain == "unsubscribe";
 }
 
 Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& method,
@@ -219,7 +212,7 @@ bool StreamService::handle(const Message& message, Caller& caller, std::string& 
     return is_poll(*request.params) ? poll(request, caller, out)
                                     : run_whole(request, *method, caller, out);
   }
-  const std::string_view plain = plain_name(request.method);
+  const std::string_view plain = definition_->plain_name(request.method);
   if (plain == "abort" || plain == "cancel") return abort(request, caller, out);
   if (plain == "is_running") return is_running(request, caller, out);
   if (request.method == "ack") return acknowledge(request, caller, out);
@@ -239,10 +232,11 @@ void StreamService::notify(const Message& message, Caller& caller) {
   Message heard = message;
   if (heard.params == nullptr) heard.params = &kNoParams;
   std::string unheard;
-  if (plain_name(heard.method) == "abort" || heard.method == "cancel") {
+  const std::string_view plain = definition_->plain_name(heard.method);
+  if (plain == "abort" || plain == "cancel") {
     if (is_about_all(heard, caller)) return abort_all(caller.principal().id);
     abort(heard, caller, unheard);
-  } else if (heard.method == "ack") {
+  } else if (plain == "ack") {
     acknowledge(heard, caller, unheard);
   }
 }

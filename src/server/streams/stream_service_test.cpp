@@ -327,6 +327,7 @@ TEST_P(StreamServiceTest, ListsNothingForWhoeverSharesItsName) {
 }
 
 TEST_P(StreamServiceTest, WithoutAnIdAllRunsOfTheCallerAreMeant) {
+  bench.definition.stream_aliases = {{"rkllm.abort", "abort"}};
   CountingStreamProducer producer;
   stream->set_producer(&producer);
   const std::shared_ptr<ChunkStream> other = bench.start(1 - GetParam());
