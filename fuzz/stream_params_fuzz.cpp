@@ -10,6 +10,7 @@
 
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
+#include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "protocol/task.hpp"
 #include "require.hpp"
@@ -38,7 +39,7 @@ void check_decoders(const json::object& params) {
   if (const auto poll = decode_run_poll(params)) {
     require(is_poll(params));
     require(poll->wait >= std::chrono::milliseconds(0) && poll->wait <= kMaxPollWait);
-    require(poll->from.has_value() == params.contains("from_seq"));
+    require(poll->from.has_value() == (find_parameter(params, "from_seq") != nullptr));
     require(poll->from.value_or(0) < kMaxSeq);
   } else {
     check_refusal(poll.error());
@@ -73,7 +74,7 @@ void check_task_decoders(const json::object& params) {
     check_refusal(id.error());
   }
   if (const auto responses = decode_input_responses(params)) {
-    for (const auto& [key, response] : **responses) require(response.is_object());
+    require(*responses == &params.at("inputResponses").get_object());
   } else {
     check_refusal(responses.error());
   }
