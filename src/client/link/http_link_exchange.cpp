@@ -131,8 +131,7 @@ void HttpLink::Exchange::on_head(const HttpReplyHead& head) {
   challenge_ = head.header("WWW-Authenticate");
   is_events_ = status_ == 200 && head.is_event_stream();
   if (is_events_) {
-    events_ =
-        SseDecoder({.line = link_->options_.max_message, .event = link_->options_.max_message});
+    events_.begin_stream(last_event_);
     opened_at_ = link_->loop_->clock().now();
   }
   if (is_standalone_) link_->is_listening_ = is_events_;
@@ -172,6 +171,7 @@ void HttpLink::Exchange::on_body(std::string_view bytes) {
   const std::shared_ptr<Exchange> keep = shared_from_this();
   if (is_events_) {
     const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
+    keep_place();
     if (!fed && link_ != nullptr) fail(fed.error());
   } else if (is_aside()) {
     body_.append(bytes.substr(0, kMaxRefusal - body_.size()));
@@ -319,13 +319,17 @@ void HttpLink::Exchange::get() {
   send({.method = "GET", .url = link_->options_.url, .headers = std::move(headers)});
 }
 
+void HttpLink::Exchange::keep_place() {
+  const std::string& id = events_.last_event_id();
+  if (id == last_event_) return;
+  // A server that names its events so cannot be asked to go on from one.
+  const bool is_sendable = id.size() <= kMaxEventId && is_field_value(id);
+  has_unsendable_event_id_ = !is_sendable;
+  last_event_ = is_sendable ? id : std::string();
+}
+
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
-  // A server that names its events so cannot be asked to go on from one.
-  const bool is_sendable =
-      event.last_event_id.size() <= kMaxEventId && is_field_value(event.last_event_id);
-  has_unsendable_event_id_ = !is_sendable;
-  last_event_ = is_sendable ? event.last_event_id : std::string_view();
   backoff_.reset();
   if (event.type != "message" || event.data.empty()) return;
   // The server goes on, so the answer may follow.

@@ -29,6 +29,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
         lane_(lane),
         id_(std::move(id)),
         is_legacy_(revision != nullptr && revision->era == Era::legacy),
+        events_({.line = link.options_.max_message, .event = link.options_.max_message}),
         backoff_(link.options_.resumption) {}
   ~Exchange() { detach(); }
   Exchange(const Exchange&) = delete;
@@ -87,6 +88,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void get();
 
   void on_event(const SseEvent& event);
+  /// Keeps where the stream can be resumed.
+  void keep_place();
 
   /// The answer has come: nothing but the stream's end should follow. Or an error without an id,
   /// which the answer may follow still.
@@ -108,6 +111,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Lane* lane_;
   const RequestId id_;
   const bool is_legacy_;
+  SseDecoder events_;
   Backoff backoff_;
   AuthorizedHttp::Call call_;
   int status_ = 0;
@@ -121,7 +125,6 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   bool begins_session_ = false;
   bool is_probe_ = false;
   bool is_taken_ = false;  // by the server, or its session is over
-  SseDecoder events_;
   TimePoint opened_at_{};  // the stream of events
   std::string body_;
   std::string other_type_;            // of the reply, if it is not JSON

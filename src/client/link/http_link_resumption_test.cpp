@@ -57,6 +57,47 @@ TEST_F(HttpLinkTest, ALegacyStreamThatBreaksOffIsResumed) {
   EXPECT_THAT(asked, IsEmpty());
 }
 
+TEST_F(HttpLinkTest, EventsWithoutAnIdLeaveAResumedStreamItsPlace) {
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view("id: e1\n\n"));
+  post.reply->finish();
+  for (const std::string& without :
+       {std::string("event: ping\ndata: {}\n\n"), event("", progress(2, 1))}) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "e1");
+    get.reply->start(200, kEvents);
+    get.reply->write(std::string_view(without));
+    get.reply->finish();
+  }
+  Asked get = next();
+  EXPECT_EQ(get.last_event, "e1");
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(event("e2", answer(2, "{}"))));
+  get.reply->finish();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("progress 1", "{}"));
+}
+
+TEST_F(HttpLinkTest, TheRetryOfAStreamHoldsForTheNextOnes) {
+  longest = 1h;
+  open_legacy();
+  call();
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view("retry: 0\n\n" + event("e1", progress(2, 1))));
+  post.reply->finish();
+  for (int i = 0; i < 2; ++i) {
+    Asked get = next();
+    EXPECT_EQ(get.last_event, "e1");
+    get.reply->start(200, kEvents);
+    get.reply->finish();
+  }
+  EXPECT_EQ(next().last_event, "e1");
+}
+
 TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
   open_legacy();
   for (const bool comes_back : {true, false}) {

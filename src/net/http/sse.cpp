@@ -79,6 +79,13 @@ void append_sse_retry(std::string& out, std::uint64_t milliseconds) {
   out.append("retry: ").append(std::to_string(milliseconds)).append("\n\n");
 }
 
+void SseDecoder::begin_stream(std::string_view last_event_id) {
+  SseDecoder next(limits_);
+  next.id_ = next.last_event_id_ = last_event_id;
+  next.retry_ = retry_;
+  *this = std::move(next);
+}
+
 Result<void> SseDecoder::feed(std::string_view bytes, const Sink& sink) {
   if (failed_) return fail(502, "The event stream is broken");
   while (bom_seen_ < kByteOrderMark.size() && !bytes.empty()) {

@@ -48,10 +48,16 @@ class SseDecoder {
   SseDecoder() = default;
   explicit SseDecoder(Limits limits) : limits_(limits) {}
 
+  /// What is fed from now on is a new stream of the same source. `last_event_id` is what the source
+  /// was asked to go on from, and holds until an event names its own. So does the reconnection
+  /// time.
+  void begin_stream(std::string_view last_event_id);
+
   /// Feeds bytes; calls `sink` for each event that they complete. The error's code is 502.
   Result<void> feed(std::string_view bytes, const Sink& sink);
 
-  /// The id to resume from, and the reconnection time the server asked for.
+  /// The id to resume from, also if it is that of an event without data, which is not dispatched;
+  /// and the reconnection time that the server asked for.
   [[nodiscard]] const std::string& last_event_id() const { return last_event_id_; }
   [[nodiscard]] std::optional<std::uint64_t> retry_milliseconds() const { return retry_; }
 

@@ -127,6 +127,21 @@ TEST(SseDecoder, AnIdWithoutDataCountsForResuming) {
   EXPECT_EQ(reader.decoder.last_event_id(), "9");
 }
 
+TEST(SseDecoder, ANewStreamKeepsThePlaceAndTheReconnectionTimeOfTheLastOne) {
+  Reader reader;
+  ASSERT_TRUE(reader.feed("retry: 7\nid: 1\ndata: a\n\nid: 2\nevent: lost\ndata: los"));
+  reader.decoder.begin_stream("1");
+  ASSERT_TRUE(
+      reader.feed("\xEF\xBB\xBF"
+                  "data: b\n\n"));
+  EXPECT_THAT(reader.events,
+              ElementsAre(Received{"message", "a", "1"}, Received{"message", "b", "1"}));
+  EXPECT_EQ(reader.decoder.last_event_id(), "1");
+  EXPECT_EQ(reader.decoder.retry_milliseconds(), 7);
+  reader.decoder.begin_stream("");
+  EXPECT_EQ(reader.decoder.last_event_id(), "");
+}
+
 TEST(SseDecoder, AnUnfinishedEventDoesNotMoveTheIdToResumeFrom) {
   Reader reader;
   ASSERT_TRUE(reader.feed("id: 1\ndata: a\n\nid: 2\ndata: b\n"));

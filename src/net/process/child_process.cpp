@@ -28,8 +28,9 @@ extern char** environ;
 namespace sluice {
 namespace {
 
-/// The environment variable that marks a child and its descendants.
-constexpr std::string_view kMark = "SLUICE_CHILD_MARK=";
+/// The environment variable that marks a child and its descendants begins so. Each child has one of
+/// its own beside those of its parents, which find it by theirs.
+constexpr std::string_view kMark = "SLUICE_CHILD_";
 /// How long a child may take to become the program or to say that it cannot, in milliseconds.
 constexpr int kToldWithin = 1000;
 /// How often the end of a child is looked for where the kernel cannot report it (before Linux 5.3).
@@ -93,7 +94,7 @@ std::vector<std::string> environment_of(const ChildCommand& command, const std::
     const std::string_view name = text.substr(0, text.find('='));
     const bool is_replaced = std::ranges::any_of(
         command.environment, [name](const auto& own) { return own.first == name; });
-    if (!is_replaced && !text.starts_with(kMark)) all.emplace_back(text);
+    if (!is_replaced) all.emplace_back(text);
   }
   for (const auto& [name, value] : command.environment) {
     std::string text = name;
@@ -381,7 +382,7 @@ class ChildProcess::Running final : public std::enable_shared_from_this<Running>
 
 Result<ChildProcess::Started> ChildProcess::start(EventLoop& loop, const ChildCommand& command,
                                                   ChildDeadlines deadlines) {
-  std::string mark = std::string(kMark) + random_id(16);
+  std::string mark = std::string(kMark) + random_id(16) + "=1";
   const Result<Image> image = prepare(command, mark);
   if (!image) return std::unexpected(image.error());
   const int lowest = image->end_of_given();

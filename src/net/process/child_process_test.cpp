@@ -211,6 +211,13 @@ TEST_F(ChildProcessTest, WhatHasLeftItsGroupIsKilledToo) {
   EXPECT_TRUE(dies(daemon));
 }
 
+TEST_F(ChildProcessTest, WhatAChildOfAChildHasStartedIsKnownToBoth) {
+  ::setenv("SLUICE_CHILD_outer", "1", 1);
+  start(script("env | grep -c ^SLUICE_CHILD_"));
+  ::unsetenv("SLUICE_CHILD_outer");
+  EXPECT_EQ(line(), "2");
+}
+
 TEST_F(ChildProcessTest, WhatIsInTheMiddleOfExecIsKilledToo) {
   // A process that becomes another program again and again. It has no environment in between.
   const std::string becomes_itself = R"(export SELF='exec sh -c "$SELF"'; eval "$SELF")";

@@ -192,6 +192,26 @@ test('a child that dies is reported and started anew; none is left at the end', 
   assert.ok(!existsSync(`/proc/${next}`));
 });
 
+test('a server that ends for nobody does not outlive the proxies in front of it', async (t) => {
+  const file = path.join(temporary_folder(t), 'process');
+  const server = `
+    process.on('SIGTERM', () => {});
+    setInterval(() => {}, 1000);
+    require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.pid));
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      if (id === undefined) return;
+      const reply = method === 'initialize'
+        ? { result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } } }
+        : method === 'ping' ? { result: {} } : { error: { code: -32601, message: 'no' } };
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, ...reply }));
+    });`;
+  const proxies = Array(2).fill([program, 'proxy', '--']).flat();
+  await said(['ping', '--', ...proxies, process.execPath, '--eval', server]);
+  const place = `/proc/${readFileSync(file, 'utf8')}`;
+  await until(() => !existsSync(place), 'the server is gone');
+});
+
 test('the documentation: its commands serve, and the configuration of a client', async (t) => {
   const folder = temporary_folder(t);
   const server = await start_everything(t);

@@ -34,13 +34,14 @@ class CallHolds : public std::enable_shared_from_this<CallHolds> {
   void hold(const void* call, Pause pause) {
     if (is_spent_) return;
     pause(true);
+    if (held_.empty()) begin();
     held_.insert_or_assign(call, std::move(pause));
-    if (timer_ == 0) wait(&CallHolds::let_all_go);
   }
   /// The events of `call` have been taken.
   void release(const void* call) {
     if (std::exchange(is_spent_, false)) stop_timer();
     end(call);
+    if (held_.empty()) held_for_ = {};
   }
   /// `call` is over. Whether somebody takes events is not known by that.
   void end(const void* call) {
@@ -48,21 +49,30 @@ class CallHolds : public std::enable_shared_from_this<CallHolds> {
     if (found == held_.end()) return;
     found->second(false);
     held_.erase(found);
-    if (held_.empty() && !is_spent_) stop_timer();
+    if (!held_.empty()) return;
+    stop_timer();
+    free_since_ = loop_->clock().now();
+    held_for_ += free_since_ - held_since_;
   }
 
  private:
+  void begin() {
+    held_since_ = loop_->clock().now();
+    if (held_since_ - free_since_ >= longest_) held_for_ = {};
+    wait(longest_ - held_for_, &CallHolds::let_all_go);
+  }
   void let_all_go() {
     is_spent_ = true;
-    wait(&CallHolds::begin_anew);
+    wait(longest_, &CallHolds::begin_anew);
     for (const auto& [call, pause] : std::exchange(held_, {})) pause(false);
   }
   void begin_anew() {
     timer_ = 0;
     is_spent_ = false;
+    held_for_ = {};
   }
-  void wait(void (CallHolds::*then)()) {
-    timer_ = loop_->schedule_at(loop_->clock().now() + longest_, [weak = weak_from_this(), then] {
+  void wait(Duration time, void (CallHolds::*then)()) {
+    timer_ = loop_->schedule_at(loop_->clock().now() + time, [weak = weak_from_this(), then] {
       if (const auto self = weak.lock()) (self.get()->*then)();
     });
   }
@@ -73,6 +83,9 @@ class CallHolds : public std::enable_shared_from_this<CallHolds> {
   Executor* loop_;
   const Duration longest_;
   std::map<const void*, Pause> held_;
+  Duration held_for_{};     // until `free_since_`
+  TimePoint held_since_{};  // if any call holds
+  TimePoint free_since_{};
   Executor::TimerId timer_ = 0;
   bool is_spent_ = false;
 };

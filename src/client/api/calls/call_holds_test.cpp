@@ -67,6 +67,24 @@ TEST_F(CallHoldsTest, TheEndOfACallSaysNothingOfItsReader) {
   EXPECT_THAT(paused, IsEmpty());
 }
 
+TEST_F(CallHoldsTest, CallsThatEndSoonerHoldUpForTheTimeOfOneTogether) {
+  Duration held_for{};
+  for (int call = 0; call < 3; ++call) {
+    hold(call);
+    for (int second = 0; second < 7; ++second) {
+      loop.advance(1s);
+      if (!paused.empty()) held_for += 1s;
+    }
+    holds->end(&calls.at(static_cast<std::size_t>(call)));
+    loop.advance(1s);
+  }
+  EXPECT_EQ(held_for, 14s);
+  loop.advance(15s);
+  hold(0);
+  loop.advance(14s);
+  EXPECT_THAT(paused, ElementsAre(0)) << "the server had time";
+}
+
 TEST_F(CallHoldsTest, TheTimeGoesOnWhileOneCallFollowsAnother) {
   hold(0);
   loop.advance(10s);
