@@ -29,13 +29,15 @@ export function npu_files(t, script, beside = {}) {
   };
 }
 
+// With these, `sluice serve` serves such a model.
+export const npu_flags = ({ model }, abi) => [
+  ...['--engine', 'llama', '--model', model],
+  ...['--rkllm-library', library(abi)],
+];
+
 // Starts `sluice serve` with such a model.
 export async function start_npu(t, abi, script, flags = [], beside = {}) {
   const files = npu_files(t, script, beside);
-  const server = await start_server(
-    t,
-    ['--engine', 'llama', '--model', files.model, '--rkllm-library', library(abi), ...flags],
-    { env: files.env },
-  );
+  const server = await start_server(t, [...npu_flags(files, abi), ...flags], { env: files.env });
   return Object.assign(server, { calls: files.calls, script: files.script });
 }
