@@ -6,6 +6,11 @@ import { program, start_server, temporary_folder } from './server.mjs';
 
 export const abis = ['1.1', '1.2.0', '1.2.1', '1.3.0'];
 
+// An answer in which a token has a part of a character.
+const kWords = ['Water ', 'is ', 'w\\xc3', '\\xa4rmer ', 'here', '.'];
+export const npu_script = `${kWords.map((word) => `say ${word}`).join('\n')}\n`;
+export const npu_text = 'Water is wärmer here.';
+
 export const library = (abi) =>
   path.join(path.dirname(program), `../lib/fake_rkllm/${abi}/librkllmrt.so`);
 
