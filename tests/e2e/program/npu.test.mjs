@@ -16,7 +16,7 @@ import {
 } from '../lib/original_clients.mjs';
 import { push_stream } from '../lib/readers.mjs';
 import { HttpClient } from '../lib/rpc.mjs';
-import { run_program, start_server, temporary_folder } from '../lib/server.mjs';
+import { program, run_program, start_server, temporary_folder } from '../lib/server.mjs';
 import * as wire from '../lib/wire.mjs';
 
 test('the original clients print an answer of the NPU', async (t) => {
@@ -26,6 +26,17 @@ test('the original clients print an answer of the NPU', async (t) => {
     await run_in_node(with_address(ws_client, server), ws_client_is_done),
   );
   assert.equal(pushed.text, kText);
+});
+
+test('the built-in model answers through the runtime as it does without', async (t) => {
+  const server = await start_npu(t, '1.2.1', `pipe ${program} chat --quiet --temperature 0 -\n`);
+  const direct = await start_server(t, ['--engine', 'llama']);
+  const asked = { prompt: 'What is 2 + 3?', temperature: 0 };
+  const wanted = wire.whole_text(await new HttpClient(direct).call('run', asked));
+  const { stream_id } = await new HttpClient(server).call('run', { prompt: asked.prompt, stream: true });
+  const chunks = await push_stream(server, stream_id);
+  assert.equal(wire.checked_text(chunks).trim(), wanted.trim());
+  assert.ok(chunks.length > 2, `${chunks.length} chunks`);
 });
 
 test('a model that cannot be loaded ends the program with the reason', async (t) => {
