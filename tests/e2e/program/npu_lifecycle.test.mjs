@@ -2,7 +2,7 @@
 // scripts/aarch64 runs this with the program for a board, which has no llama.cpp.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { connect, generate } from '../lib/mcp.mjs';
 import { abis, npu_script, npu_text, start_npu } from '../lib/npu.mjs';
@@ -68,3 +68,35 @@ for (const abi of abis) {
     assert.match(server.calls(), /^abort$/m);
   });
 }
+
+test('workers that are killed in mid-answer leave nothing behind, and each reader gets an end', async (t) => {
+  const slots = 4;
+  const server = await start_npu(t, '1.3.0', 'say One.\nblock\n', ['--slots', `${slots}`]);
+  const client = new HttpClient(server);
+  const has = async (name, value) => (await server.metric(name)) === value;
+  const rings = () => readFileSync(`/proc/${server.pid}/maps`, 'utf8').match(/memfd:tokens/g).length;
+  const descriptors = server.descriptors();
+  for (let round = 0; round < 2; ++round) {
+    const answers = Array.from({ length: slots }, () =>
+      client.call('run', { prompt: 'Hello', stream: true }),
+    );
+    const ids = (await Promise.all(answers)).map(({ stream_id }) => stream_id);
+    const [pushed, evented, curled, polled] = ids;
+    const read = [
+      push_stream(server, pushed),
+      event_stream(server, evented),
+      curl_stream(server, curled),
+      poll_stream(client, polled, { wait_ms: 1000 }),
+    ];
+    await until(() => has(wire.metric.slots_busy, slots), 'all answer');
+    assert.equal(rings(), slots);
+    for (const worker of children_of(server)) process.kill(worker, 'SIGKILL');
+    for (const chunks of await Promise.all(read)) {
+      assert.equal(chunks.at(-1).end, true);
+      assert.match(chunks.at(-1).error.message, /SIGKILL/);
+    }
+    await until(() => children_of(server).length === slots, 'others take their places');
+  }
+  server.agent.destroy();
+  await until(() => server.descriptors() === descriptors && rings() === slots, 'nothing is left');
+});
