@@ -17,6 +17,8 @@ load generator beside it sends those that fit the options.
   --echo-reply FILE  answer every POST with this HTTP reply
   --call             a POST is a tools/call that streams (else a `run`, then its polls)
   --shared           every GET reads one endless stream
+  --producer         another process makes the chunks of --shared, one every --interval-us, and
+                     hands them over in shared memory with an eventfd
   --count N          chunks of a stream, 1000
   --interval-us N    pause between chunks; 0 none
   --per-write N      chunks in one send(), or in one poll's reply; 1
@@ -32,6 +34,10 @@ sluice::bench::FloorOptions parse(int argc, char** argv) {
     }
     if (flag == "--shared") {
       options.shared = true;
+      continue;
+    }
+    if (flag == "--producer") {
+      options.producer = true;
       continue;
     }
     if (++i == argc) throw std::runtime_error(flag + " needs a value");
@@ -56,6 +62,9 @@ sluice::bench::FloorOptions parse(int argc, char** argv) {
     }
   }
   if (options.port == 0) throw std::runtime_error("--port is missing");
+  if (options.producer && !(options.shared && options.interval_us > 0)) {
+    throw std::runtime_error("--producer needs --shared and --interval-us");
+  }
   return options;
 }
 

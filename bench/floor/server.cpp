@@ -4,15 +4,21 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <new>
 #include <stdexcept>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace sluice::bench {
@@ -61,6 +67,30 @@ FloorServer::FloorServer(FloorOptions options)
   check(::listen(listener_.fd, kBacklog), "listen");
   watch(epoll_, listener_.fd, &listener_, EPOLLIN, EPOLL_CTL_ADD);
   watch(epoll_, timer_.fd, &timer_, EPOLLIN, EPOLL_CTL_ADD);
+  if (options_.producer) start_producer();
+}
+
+void FloorServer::start_producer() {
+  producer_.fd = check(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd");
+  void* const memory =
+      ::mmap(nullptr, sizeof(Handed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("mmap");
+  auto* const handed = new (memory) Handed(0);
+  watch(epoll_, producer_.fd, &producer_, EPOLLIN, EPOLL_CTL_ADD);
+  handed_ = handed;
+  if (check(::fork(), "fork") != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const timespec pause{.tv_sec = options_.interval_us / 1'000'000,
+                       .tv_nsec = options_.interval_us % 1'000'000 * 1000};
+  for (;;) {
+    ::nanosleep(&pause, nullptr);
+    handed->store(monotonic_ns());
+    ::eventfd_write(producer_.fd, 1);
+  }
+}
+
+std::int64_t FloorServer::stamp() const {
+  return handed_ == nullptr ? monotonic_ns() : handed_->load();
 }
 
 void FloorServer::run() {
@@ -77,14 +107,18 @@ void FloorServer::run() {
       } else if (&connection == &timer_) {
         std::uint64_t expirations = 0;
         [[maybe_unused]] const auto got = ::read(timer_.fd, &expirations, sizeof expirations);
+      } else if (&connection == &producer_) {
+        eventfd_t made = 0;
+        ::eventfd_read(producer_.fd, &made);
+        push_shared();
       } else {
         if ((event.events & EPOLLOUT) != 0) flush(connection);
         if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(connection);
       }
     }
     if (options_.shared) {
-      push_shared();
-    } else if (options_.interval_us > 0) {
+      if (!options_.producer) push_shared();
+    } else if (is_paced()) {
       push_due();
     } else {
       push_active();
@@ -93,7 +127,7 @@ void FloorServer::run() {
 }
 
 int FloorServer::timeout() const {
-  if (options_.shared) return active_.empty() || blocked_ != 0 ? -1 : 0;
+  if (options_.shared) return options_.producer || active_.empty() || blocked_ != 0 ? -1 : 0;
   if (options_.interval_us <= 0) return blocked_ < active_.size() ? 0 : -1;
   if (due_.empty()) return -1;
   const std::int64_t left = due_.front().at - monotonic_ns();
@@ -213,7 +247,7 @@ void FloorServer::start_stream(Connection& connection, Form form) {
   send(connection, scratch_);
   if (connection.fd < 0) return;
   connection.streaming = true;
-  if (options_.interval_us > 0) {
+  if (is_paced()) {
     due_.push_front({.at = monotonic_ns(), .connection = &connection});
   } else {
     active_.push_back(&connection);
@@ -227,7 +261,7 @@ void FloorServer::poll_reply(Connection& connection) {
   const std::int64_t total = options_.count + 1;  // including the chunk that ends the stream
   const std::int64_t until = std::min(connection.next + options_.per_write, total);
   for (; connection.next < until; ++connection.next) {
-    append_chunk(body, Form::elements, connection.next, options_.count);
+    append_chunk(body, Form::elements, connection.next, options_.count, stamp());
     if (connection.next + 1 < until) body.push_back(',');
   }
   const bool has_more = connection.next < total;
@@ -242,7 +276,7 @@ void FloorServer::encode(const Connection& connection, std::int64_t chunks) {
   scratch_.clear();
   if (connection.form == Form::frames) {
     for (std::int64_t i = 0; i < chunks; ++i) {
-      append_chunk(scratch_, connection.form, connection.next + i, options_.count);
+      append_chunk(scratch_, connection.form, connection.next + i, options_.count, stamp());
     }
     return;
   }
@@ -250,7 +284,7 @@ void FloorServer::encode(const Connection& connection, std::int64_t chunks) {
   static thread_local std::string events;
   events.clear();
   for (std::int64_t i = 0; i < chunks; ++i) {
-    append_chunk(events, connection.form, connection.next + i, options_.count);
+    append_chunk(events, connection.form, connection.next + i, options_.count, stamp());
   }
   append_http_chunk_size(scratch_, events.size());
   scratch_.append(events).append("\r\n");
@@ -333,7 +367,7 @@ void FloorServer::flush(Connection& connection) {
 }
 
 bool FloorServer::is_active(const Connection& connection) const {
-  return connection.streaming && options_.interval_us <= 0;
+  return connection.streaming && !is_paced();
 }
 
 void FloorServer::close(Connection& connection) {

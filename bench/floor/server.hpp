@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,6 +19,7 @@ struct FloorOptions {
   std::string echo_reply;     // file with the complete HTTP reply to each POST
   bool call = false;          // a POST is a tools/call that streams; otherwise a `run` or its poll
   bool shared = false;        // all GETs read one stream
+  bool producer = false;      // which another process makes
   std::int64_t count = 1000;  // chunks of a stream
   std::int64_t interval_us = 0;
   std::int64_t per_write = 1;  // chunks in one send(), or in one poll's reply
@@ -48,6 +50,11 @@ class FloorServer {
     Connection* connection;
   };
 
+  /// What the process that makes chunks shares with this one: when it made the last one.
+  using Handed = std::atomic<std::int64_t>;
+
+  /// Starts that process, which ends with this one.
+  void start_producer();
   void accept_all();
   void read(Connection& connection);
   std::size_t take_request(Connection& connection, std::string_view bytes);
@@ -64,6 +71,10 @@ class FloorServer {
   void send(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void close(Connection& connection);
+  /// Whether each stream has its own pace.
+  [[nodiscard]] bool is_paced() const { return options_.interval_us > 0 && !options_.shared; }
+  /// Of the next chunk.
+  [[nodiscard]] std::int64_t stamp() const;
   /// Whether the connection is in active_ or will be added to it.
   [[nodiscard]] bool is_active(const Connection& connection) const;
   [[nodiscard]] int timeout() const;
@@ -73,6 +84,8 @@ class FloorServer {
   int epoll_;
   Connection listener_;
   Connection timer_;
+  Connection producer_;             // an eventfd
+  const Handed* handed_ = nullptr;  // null: there is no such process
   std::unordered_map<int, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>>
       closed_;                       // closed in this turn; pending events may still refer to them

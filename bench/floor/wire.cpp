@@ -13,25 +13,25 @@ void append_number(std::string& out, std::int64_t value) {
 }
 
 /// Appends the synthetic engine's text of chunk `number`, escaped for a JSON string.
-void append_text(std::string& out, std::int64_t number) {
+void append_text(std::string& out, std::int64_t number, std::int64_t stamp) {
   out.append(R"({\"n\":)");
   append_number(out, number);
   out.append(R"(,\"t_ns\":)");
-  append_number(out, monotonic_ns());
+  append_number(out, stamp);
   out.append(R"(}\n)");
 }
 
-void append_members(std::string& out, std::int64_t number, std::int64_t count) {
+void append_members(std::string& out, std::int64_t number, std::int64_t count, std::int64_t stamp) {
   out.append(R"("seq":)");
   append_number(out, number);
   out.append(R"(,"delta":")");
-  if (number < count) append_text(out, number);
+  if (number < count) append_text(out, number, stamp);
   out.append(number < count ? R"(","end":false)" : R"(","end":true)");
 }
 
-void append_pushed(std::string& out, std::int64_t number, std::int64_t count) {
+void append_pushed(std::string& out, std::int64_t number, std::int64_t count, std::int64_t stamp) {
   out.append(R"({"jsonrpc":"2.0","method":"run","params":{"stream_id":"abcdefghijklmnop",)");
-  append_members(out, number, count);
+  append_members(out, number, count, stamp);
   out.append("}}");
 }
 
@@ -51,28 +51,29 @@ void append_http_chunk_size(std::string& out, std::size_t length) {
   out.append(digits, end);
 }
 
-void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t count) {
+void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t count,
+                  std::int64_t stamp) {
   switch (form) {
     case Form::call:
       out.append(R"(data: {"jsonrpc":"2.0","method":"notifications/progress","params":{)"
                  R"("progressToken":1,"progress":)");
       append_number(out, number + 1);
       out.append(R"(,"message":")");
-      append_text(out, number);
+      append_text(out, number, stamp);
       out.append("\"}}\n\n");
       return;
     case Form::events:
       out.append("id: ");
       append_number(out, number);
       out.append("\ndata: ");
-      append_pushed(out, number, count);
+      append_pushed(out, number, count, stamp);
       out.append("\n\n");
       return;
     case Form::frames: {
       static constexpr std::size_t kHeader = 4;
       const std::size_t mark = out.size();
       out.append(kHeader, '\0');
-      append_pushed(out, number, count);
+      append_pushed(out, number, count, stamp);
       const std::size_t length = out.size() - mark - kHeader;
       out[mark] = '\x81';
       out[mark + 1] = 126;
@@ -82,7 +83,7 @@ void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t
     }
     case Form::elements:
       out.push_back('{');
-      append_members(out, number, count);
+      append_members(out, number, count, stamp);
       out.push_back('}');
       return;
   }
@@ -95,7 +96,7 @@ void append_end(std::string& out, Form form, std::int64_t count) {
         "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":"
         "\"done\"}],\"resultType\":\"complete\"}}\n\n";
   } else {
-    append_chunk(last, form, count, count);
+    append_chunk(last, form, count, count, 0);
   }
   if (form == Form::frames || form == Form::elements) {
     out.append(last);

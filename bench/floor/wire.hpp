@@ -17,8 +17,9 @@ enum class Form : std::uint8_t {
   elements,  // elements of a poll's `chunks`
 };
 
-/// Appends one chunk with the current time.
-void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t count);
+/// Appends one chunk that was made at `stamp`, of monotonic_ns().
+void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t count,
+                  std::int64_t stamp);
 /// Appends the end of a stream of `count` chunks: the result or the last chunk, and the end of the
 /// body.
 void append_end(std::string& out, Form form, std::int64_t count);

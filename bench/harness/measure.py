@@ -50,7 +50,9 @@ def run_once(bench: Bench, target: Target) -> dict:
         arguments += ["--", *processes.pinned(core, server.command)]
         report = processes.load(bench.paths, bench.cores, arguments)
     else:
-        with processes.running(core, server.command, server.port, log) as process:
+        with processes.running(
+            core, server.command, server.port, log, server.ready_path
+        ) as process:
             arguments += ["--port", str(server.port), "--server-pid", str(process.pid)]
             report = processes.load(bench.paths, bench.cores, arguments)
     if report["errors"]:

@@ -77,13 +77,14 @@ def run_idle(bench: Bench) -> Result:
 def _text_bytes(port: int) -> float:
     """The mean length of a chunk's text as a reader receives it."""
     start = {"prompt": "x", "stream": True, "count": 10000, "interval_us": 0}
-    stream_id = _rpc(port, "run", start)["stream_id"]
+    stream_id = rpc(port, "run", start)["stream_id"]
     time.sleep(0.2)
-    chunks = _rpc(port, "run", {"stream_id": stream_id, "from_seq": 0, "wait_ms": 1000})["chunks"]
+    chunks = rpc(port, "run", {"stream_id": stream_id, "from_seq": 0, "wait_ms": 1000})["chunks"]
     return statistics.mean(len(chunk["delta"].encode()) for chunk in chunks if not chunk["end"])
 
 
-def _rpc(port: int, method: str, params: dict) -> dict:
+def rpc(port: int, method: str, params: dict) -> dict:
+    """The result of a method at a server that speaks HTTP."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
     reply = processes.exchange(port, head.encode() + body)

@@ -27,6 +27,7 @@ class Paths:
     reactions: str
     model: str
     micro: str
+    npu_runtime: str
     peers: str
     scratch: str
 
@@ -74,6 +75,15 @@ def wait_until_open(
     raise BenchError(f"{program} did not listen within {seconds} s: {last_line(log)}")
 
 
+def wait_until_ready(port: int, path: str, log: str, seconds: float = 20) -> None:
+    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    deadline = time.monotonic() + seconds
+    while not exchange(port, request).startswith(b"HTTP/1.1 200"):
+        if time.monotonic() > deadline:
+            raise BenchError(f"{path} is not answered within {seconds} s: {last_line(log)}")
+        time.sleep(0.005)
+
+
 def stop(process: subprocess.Popen) -> None:
     process.terminate()
     try:
@@ -84,14 +94,19 @@ def stop(process: subprocess.Popen) -> None:
 
 
 @contextlib.contextmanager
-def running(core: int, command: list[str], port: int, log: str) -> Iterator[subprocess.Popen]:
-    """Starts the server and waits until it listens; its output goes to the file `log`."""
+def running(
+    core: int, command: list[str], port: int, log: str, ready_path: str = ""
+) -> Iterator[subprocess.Popen]:
+    """Starts the server and waits until it listens, and until `ready_path` is answered with 200 if
+    there is one; its output goes to the file `log`."""
     with open(log, "wb") as output:
         process = subprocess.Popen(
             pinned(core, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
         wait_until_open(port, process, log)
+        if ready_path:
+            wait_until_ready(port, ready_path, log)
         yield process
         if process.poll() is not None:
             raise BenchError(f"{command[0]} died under load: {last_line(log)}")
@@ -132,6 +147,13 @@ def routes(paths: Paths) -> list[dict[str, str]]:
 def resident_bytes(pid: int) -> int:
     with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def proportional_bytes(pid: int) -> int:
+    """Resident memory, of which pages that several processes share count in parts."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
+        [kilobytes] = [int(line.split()[1]) for line in rollup if line.startswith("Pss:")]
+    return 1024 * kilobytes
 
 
 def exchange(port: int, request: bytes, timeout: float = 10) -> bytes:

@@ -16,6 +16,7 @@ from .clients import run_client_calls, run_client_memory, run_client_streams
 from .growth import run_growth
 from .measure import Bench
 from .memory import run_idle, run_mcp_sessions, run_session
+from .npus import run_npu_latency, run_npu_memory
 from .pacing import run_held, run_latency
 from .proxies import run_proxy_calls, run_proxy_latency
 from .pushes import run_fanout, run_sse, run_sse_backlog, run_ws, run_ws_backlog
@@ -56,6 +57,8 @@ ROWS = [
     Row("agent-peers", "The agent: 100 runs with a tool of 50 chunks/s, beside OpenAI's agents SDK", run_agent_peers),
     Row("agent-peers-backlog", "The agent: 100 runs with a tool as fast as it is read, beside the same", run_agent_peers_backlog),
     Row("agent-reactions", "The agent: what a reaction costs the built-in model, with half a context before it", run_agent_reactions),
+    Row("npu-latency", "A model for an NPU: from the runtime's callback to a reader, 50 tokens/s", run_npu_latency),
+    Row("npu-memory", "A model for an NPU: memory of the server beside its idle process", run_npu_memory),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
 ]

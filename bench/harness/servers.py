@@ -13,13 +13,15 @@ from .processes import BenchError, Paths, free_port
 class Server:
     """A command that listens on `port`. If it is 0, the load generator starts it and uses stdio.
 
-    `warmup_s` is how long its runtime needs to reach full speed.
+    `warmup_s` is how long its runtime needs to reach full speed. It can be used once `ready_path`, if
+    it has one, is answered with 200.
     """
 
     name: str
     command: list[str]
     port: int
     warmup_s: float = 1.0
+    ready_path: str = ""
 
 
 # Raises limits that would otherwise stop a single client at these loads.
@@ -42,9 +44,9 @@ def _limits(program: str) -> list[str]:
     return [word for option, value in pairs if f"{option} " in known for word in (option, value)]
 
 
-def _sluice(paths: Paths, threads: int, *options: str) -> list[str]:
+def _sluice(paths: Paths, threads: int, *options: str, engine: str = "synthetic") -> list[str]:
     return [
-        paths.sluice, "serve", "--engine", "synthetic", "--threads", str(threads),
+        paths.sluice, "serve", "--engine", engine, "--threads", str(threads),
         "--log-level", "error", *_limits(paths.sluice), *options,
     ]  # fmt: skip
 
@@ -53,6 +55,21 @@ def sluice(paths: Paths, *options: str, threads: int = 1) -> Server:
     port = free_port()
     listening = ["--host", "127.0.0.1", "--port", str(port)]
     return Server("sluice", _sluice(paths, threads, *listening, *options), port)
+
+
+def sluice_npu(paths: Paths, pace_ms: int) -> Server:
+    """With a model for an NPU, whose tokens are those of the synthetic engine."""
+    port = free_port()
+    model, script = (os.path.join(paths.scratch, f"npu.{end}") for end in ("rkllm", "script"))
+    with open(model, "w", encoding="utf-8") as target:
+        target.write("no real model")
+    with open(script, "w", encoding="utf-8") as target:
+        target.write(f"repeat 100000 number {pace_ms}\n")
+    listening = ["--host", "127.0.0.1", "--port", str(port)]
+    engine = ["--model", model, "--rkllm-library", paths.npu_runtime]
+    command = _sluice(paths, 1, *listening, *engine, engine="llama")
+    command = ["env", f"FAKE_RKLLM_SCRIPT={script}", *command]
+    return Server("sluice", command, port, ready_path="/readyz")
 
 
 def sluice_stdio(paths: Paths) -> Server:

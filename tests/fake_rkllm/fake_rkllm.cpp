@@ -3,9 +3,11 @@
 // world." FAKE_RKLLM_LOG names a file that gets a line for each call. README.md has the words of
 // scripts.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -15,6 +17,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "rkllm_layouts.hpp"
@@ -97,6 +100,13 @@ bool misbehave(const Step& step) {
   if (step.word != "delay") return false;
   std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(step.rest)));
   return true;
+}
+
+/// As the synthetic engine says it, with CLOCK_MONOTONIC in nanoseconds.
+std::string numbered(int number) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return "{\"n\":" + std::to_string(number) +
+         ",\"t_ns\":" + std::to_string(std::chrono::nanoseconds(now).count()) + "}\n";
 }
 
 void log(const std::string& line) {
@@ -244,6 +254,25 @@ std::vector<float> logits_of(int size, std::int32_t next) {
   return out;
 }
 
+/// Says what a command of the shell puts out, which has the prompt as its input. Returns what the
+/// last callback does.
+int say_output(const std::string& command, const RKLLMInput& input, const Model& model,
+               Teller& teller) {
+  const std::string file = std::string(std::getenv("FAKE_RKLLM_SCRIPT")) + ".prompt";
+  std::ofstream(file) << (input.input_type == RKLLM_INPUT_PROMPT ? input.prompt_input : "");
+  std::FILE* const output = ::popen((command + " <" + file).c_str(), "r");
+  if (output == nullptr) return 0;
+  int answer = 0;
+  std::array<char, 4096> piece;
+  ssize_t got = 0;
+  while (answer == 0 && !model.is_aborted &&
+         (got = ::read(::fileno(output), piece.data(), piece.size())) > 0) {
+    answer = teller.say({piece.data(), static_cast<std::size_t>(got)}, RKLLM_RUN_NORMAL);
+  }
+  ::pclose(output);
+  return answer;
+}
+
 int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, void* userdata) {
   log("run" + describe(input) + describe(params));
   if (model.is_running.exchange(true)) return -1;
@@ -273,6 +302,12 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
     if (step.word == "say" || step.word == "special" || step.word == "after-abort") {
       if (limit > 0 && teller.said >= limit) break;
       answer = teller.say(unescaped(step.rest), RKLLM_RUN_NORMAL);
+    } else if (step.word == "number") {
+      if (limit > 0 && teller.said >= limit) break;
+      misbehave({"delay", step.rest});
+      answer = teller.say(numbered(teller.said), RKLLM_RUN_NORMAL);
+    } else if (step.word == "pipe") {
+      answer = say_output(step.rest, input, model, teller);
     } else if (step.word == "wait") {
       answer = teller.say("", RKLLM_RUN_WAITING);
     } else if (step.word == "logits" && wants_logits) {

@@ -74,6 +74,14 @@ std::size_t open_files() {
   return static_cast<std::size_t>(std::distance(begin(files), end(files)));
 }
 
+/// The rings of tokens that are mapped into this process.
+std::size_t mapped_rings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t found = 0;
+  for (std::string line; std::getline(maps, line);) found += line.contains("memfd:tokens") ? 1 : 0;
+  return found;
+}
+
 /// The processes that threads of this one have started, without these.
 std::set<pid_t> children(const std::set<pid_t>& others = {}) {
   std::set<pid_t> found;
@@ -115,6 +123,7 @@ TEST_P(RkllmKillsTest, LeaveNothingBehind) {
   RkllmEngine& engine = **made;
   const auto is_ready = engine.wait_ready(60s);
   ASSERT_TRUE(is_ready && *is_ready) << engine.not_ready();
+  EXPECT_EQ(mapped_rings(), 2U);
   std::mt19937 dice(1);  // NOLINT(cert-msc51-cpp): the same kills each time
   Counts counts;
   std::vector<std::unique_ptr<Generation>> answers;
@@ -142,6 +151,7 @@ TEST_P(RkllmKillsTest, LeaveNothingBehind) {
   answers.clear();
   made->reset();
   EXPECT_EQ(open_files(), files);
+  EXPECT_EQ(mapped_rings(), 0U);
   EXPECT_TRUE(children(others).empty()) << "zombies are children, too";
 }
 

@@ -1,6 +1,6 @@
 // Runs the official conformance suites, the newest one and the one that npm installs by default,
-// against sluice-everything over HTTP, also through `sluice proxy`, and the newest one's servers
-// against sluice-conformance-client, without network access. The number of checks that pass in each scenario
+// against sluice-everything over HTTP, also through `sluice proxy`, the newest one against `sluice serve`
+// with a model for an NPU, and its servers against sluice-conformance-client, without network access. The number of checks that pass in each scenario
 // is compared with fixtures/conformance.json, because a suite also reports a scenario as passed if it
 // checked nothing.
 
@@ -10,6 +10,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
+import { start_npu } from '../lib/npu.mjs';
 import {
   clean_environment,
   program,
@@ -80,6 +81,16 @@ describe('the conformance suites', () => {
       assert.deepEqual(passed(output), golden[name]);
     });
   }
+
+  // Most scenarios want tools, prompts and resources of the suite, which `sluice serve` does not have.
+  test('pass at a model for an NPU but where they want what it does not have', { timeout: kDeadline }, async (t) => {
+    const npu = await start_npu(t, '1.3.0', 'say Hello.\n');
+    const args = ['--url', `http://localhost:${npu.port}/mcp`, '--suite', 'all'];
+    const { output } = await run(kNewest, 'server', ...args);
+    const wanted = golden['all of a model'];
+    const exempt = { test: (scenario) => !Object.hasOwn(wanted, scenario) };
+    assert.deepEqual(passed(output, exempt), wanted);
+  });
 
   // The suite's clients of both eras, and a server of both, which the proxy speaks to in one.
   for (const revision of ['2025-11-25', '2026-07-28']) {

@@ -1,5 +1,5 @@
-// Runs the command line of the MCP Inspector against sluice-everything, over each of its transports
-// and with every method that it sends to a server.
+// Runs the command line of the MCP Inspector over each of its transports: against sluice-everything with
+// every method that it sends to a server, and against `sluice serve` with a model for an NPU.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,12 +8,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { LineClient } from '../lib/lines.mjs';
+import { npu_files, npu_flags } from '../lib/npu.mjs';
 import {
   clean_environment,
   everything,
+  program,
   root,
   run_program,
   start_everything,
+  start_server,
 } from '../lib/server.mjs';
 
 const inspector = path.join(
@@ -26,24 +29,31 @@ const kFailedTool = 5; // the Inspector's exit code for it
 const home = mkdtempSync(path.join(tmpdir(), 'sluice-inspector-'));
 after(() => rmSync(home, { recursive: true }));
 const server = await start_everything({ after });
+const npu = npu_files({ after }, 'say Hello, \nsay NPU.\n');
+const npu_settings = npu_flags(npu, '1.3.0');
+const npu_server = await start_server({ after }, npu_settings, { env: npu.env });
 
 // Servers are described in a file, as people do it. The file also says what the client answers when
 // it is asked.
-const transports = {
-  stdio: { command: everything, args: ['--stdio'] },
-  http: { type: 'streamable-http', url: server.mcp_url },
-  sse: { type: 'sse', url: `${server.base}/sse` },
+const transports = (to, started) => ({
+  stdio: started,
+  http: { type: 'streamable-http', url: to.mcp_url },
+  sse: { type: 'sse', url: `${to.base}/sse` },
+});
+const servers = {
+  everything: transports(server, { command: everything, args: ['--stdio'] }),
+  npu: transports(npu_server, {
+    command: program,
+    args: ['serve', '--stdio', ...npu_settings],
+    env: npu.env,
+  }),
 };
 const roots = [{ uri: 'file:///one', name: 'One' }];
 const config = path.join(home, 'servers.json');
-writeFileSync(
-  config,
-  JSON.stringify({
-    mcpServers: Object.fromEntries(
-      Object.entries(transports).map(([name, how]) => [name, { ...how, roots }]),
-    ),
-  }),
+const described = Object.entries(servers).flatMap(([name, ways]) =>
+  Object.entries(ways).map(([way, how]) => [`${name}-${way}`, { ...how, roots }]),
 );
+writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(described) }));
 
 const names = (list) => list.map(({ name }) => name);
 const text_of = ({ content }) => content.map(({ text }) => text).join('');
@@ -118,6 +128,14 @@ const session_methods = [
   [tool('failing_job'), (_, { error }) => assert.match(error, /The job failed/), 1],
 ];
 
+const npu_methods = [
+  [['initialize'], ({ serverInfo }) => assert.equal(serverInfo.name, 'sluice')],
+  [['tools/list'], ({ tools }) => assert.ok(names(tools).includes('generate'))],
+  [tool('generate', { prompt: 'Hello' }), (result) => {
+    assert.equal(text_of(result), 'Hello, NPU.');
+  }],
+];
+
 // One process runs the methods of a row, one after the other.
 function start_driver() {
   const driver = path.join(root, 'tests/e2e/lib/inspector_driver.mjs');
@@ -137,22 +155,26 @@ function start_driver() {
   return { run, stop: () => child.kill('SIGKILL') };
 }
 
-for (const [era, revision, offered] of [
-  ['legacy', '2025-11-25', [...methods, ...session_methods]],
-  ['modern', '2026-07-28', methods],
+for (const [name, era, revision, offered] of [
+  ['everything', 'legacy', '2025-11-25', [...methods, ...session_methods]],
+  ['everything', 'modern', '2026-07-28', methods],
+  ['npu', 'legacy', '2025-11-25', npu_methods],
+  ['npu', 'modern', '2026-07-28', npu_methods],
 ]) {
-  for (const transport of Object.keys(transports)) {
+  for (const transport of Object.keys(servers[name])) {
     const given = ['--quiet', '--format', 'json', '--config', config];
-    given.push('--server', transport, '--protocol-era', era, '--method');
-    describe(`${revision} over ${transport}`, () => {
-      test('the program itself', async () => {
-        const { code, stdout, stderr } = await run_program(
-          [inspector, '--cli', ...given, ...tool('greet', { name: 'Ada' })],
-          { command: process.execPath, env: { HOME: home } },
-        );
-        assert.equal(code, 0, stderr);
-        assert.equal(text_of(JSON.parse(stdout).result), 'Hello, Ada!');
-      });
+    given.push('--server', `${name}-${transport}`, '--protocol-era', era, '--method');
+    describe(`${name}: ${revision} over ${transport}`, () => {
+      if (name === 'everything') {
+        test('the program itself', async () => {
+          const { code, stdout, stderr } = await run_program(
+            [inspector, '--cli', ...given, ...tool('greet', { name: 'Ada' })],
+            { command: process.execPath, env: { HOME: home } },
+          );
+          assert.equal(code, 0, stderr);
+          assert.equal(text_of(JSON.parse(stdout).result), 'Hello, Ada!');
+        });
+      }
       let driver;
       before(() => {
         driver = start_driver();

@@ -1,106 +1,92 @@
-// The official TypeScript clients, both generations and every mode, connect, list, call and cancel.
+// The official TypeScript clients, both generations and every mode, connect, list, call and cancel, at
+// each kind of engine.
 
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
+import { engines } from '../lib/engines.mjs';
+import { all, clients, test_features } from '../lib/interop.mjs';
 import { connect, generate, generations } from '../lib/mcp.mjs';
-import { HttpClient } from '../lib/rpc.mjs';
-import { start_server, until } from '../lib/server.mjs';
+import { program, start_server, temporary_folder, until } from '../lib/server.mjs';
 import * as wire from '../lib/wire.mjs';
 
-for (const [name, { era }] of Object.entries(generations)) {
-  test(`${name}: connects, lists the tools, and knows the streaming extension`, async (t) => {
-    const server = await start_server(t);
-    const { client } = await connect(t, server, name);
+const is_http = ({ kind }) => kind === 'http';
+
+const features = [
+  ['connects, lists the tools, and knows the streaming extension', all, async ({ open, row }) => {
+    const { client } = await open();
     const version = client.getServerVersion();
     assert.equal(version?.name, 'sluice');
     const capabilities = client.getServerCapabilities();
     assert.ok(capabilities.tools, 'tools are offered');
     const { tools } = await client.listTools();
-    const tool = tools.find(({ name: tool_name }) => tool_name === 'generate');
+    const tool = tools.find(({ name }) => name === 'generate');
     assert.ok(tool, `no generate among ${tools.map((one) => one.name)}`);
     assert.equal(tool.inputSchema.type, 'object');
     assert.ok(tool.inputSchema.properties.prompt, 'its schema names the prompt');
-    if (era === 'modern') assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
-  });
+    if (row.era === 'modern') assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+  }],
 
-  test(`${name}: generate's deltas come as progress before the full result`, async (t) => {
-    const server = await start_server(t);
-    const connection = await connect(t, server, name);
-    const { text, deltas } = await generate(connection, {
-      prompt: 'Hello',
-      count: 60,
-      interval_us: 500,
-    });
-    assert.equal(wire.count_numbers(text), 60);
-    assert.equal(deltas.map((delta) => delta.message).join(''), text);
+  ["generate's deltas come as progress before the full result", all, async ({ open, row }) => {
+    const connection = await open();
+    const { text, deltas } = await generate(connection, row.asking(60, 500));
+    assert.equal(row.count(text), 60);
+    const sent = connection.seen
+      .filter(({ method }) => method === 'notifications/progress')
+      .map(({ params }) => params);
+    assert.equal(sent.map(({ message }) => message).join(''), text);
     assert.ok(deltas.length > 1, `${deltas.length} progress messages`);
-    deltas.reduce((last, { progress }) => {
+    // These clients drop progress that they read together with the result.
+    assert.deepEqual(
+      deltas.map(({ message }) => message),
+      sent.slice(0, deltas.length).map(({ message }) => message),
+    );
+    sent.reduce((last, { progress }) => {
       assert.ok(progress > last, 'progress increases');
       return progress;
     }, 0);
-  });
+  }],
 
-  test(`${name}: the first delta comes long before the result`, async (t) => {
-    const server = await start_server(t);
-    const connection = await connect(t, server, name);
-    const client = new HttpClient(server);
-    let running;
-    const { text } = await generate(
-      connection,
-      { prompt: 'Hello', count: 400, interval_us: 2000 },
-      {
-        on_delta: () => {
-          running ??= server.metric(wire.metric.slots_busy);
-        },
-      },
-    );
-    assert.equal(wire.count_numbers(text), 400);
-    assert.ok((await running) >= 1, 'the model was still at work when the first delta was here');
-    assert.equal(typeof (await client.call(...wire.streams())), 'object');
-  });
-
-  test(`${name}: aborting a call frees the model's slot`, async (t) => {
-    const server = await start_server(t);
-    const connection = await connect(t, server, name);
-    const breaker = new AbortController();
-    let seen = 0;
-    const call = generate(
-      connection,
-      { prompt: 'Hello', count: 1_000_000, interval_us: 1000 },
-      {
+  [
+    'deltas come while the model is at work, and aborting the call frees its slot',
+    is_http,
+    async ({ open, row, place }) => {
+      const connection = await open();
+      const breaker = new AbortController();
+      let busy;
+      const call = generate(connection, row.asking(1_000_000, 1000), {
         signal: breaker.signal,
         on_delta: () => {
-          if (++seen === 5) breaker.abort(new Error('enough'));
+          busy ??= place.server
+            .metric(wire.metric.slots_busy)
+            .finally(() => breaker.abort(new Error('enough')));
         },
-      },
-    );
-    await assert.rejects(call);
-    assert.ok(seen >= 5);
-    await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'no slot is busy');
-    // The connection can still be used for another call.
-    const { text } = await generate(connection, { prompt: 'Hello', count: 3 });
-    assert.equal(wire.count_numbers(text), 3);
-  });
+      });
+      await assert.rejects(call);
+      assert.equal(await busy, 1);
+      await until_free(place);
+      // The connection can still be used for another call.
+      const { text } = await generate(connection, row.asking(3));
+      assert.equal(row.count(text), 3);
+    },
+  ],
 
-  test(`${name}: closing the client in the middle of an answer frees the slot`, async (t) => {
-    // In a session, a client that has disconnected may come back for a while.
-    const server = await start_server(t, ['--resume-window', '200ms']);
-    const connection = await connect(t, server, name);
-    const first = new Promise((resolve) => {
-      generate(
-        connection,
-        { prompt: 'Hello', count: 1_000_000, interval_us: 1000 },
-        { on_delta: resolve },
-      ).catch(() => {});
-    });
-    await first;
-    await connection.client.close();
-    await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'no slot is busy');
-  });
+  [
+    'closing the client in the middle of an answer frees the slot',
+    is_http,
+    async ({ open, row, place }) => {
+      const connection = await open();
+      const first = new Promise((resolve) => {
+        generate(connection, row.asking(1_000_000, 1000), { on_delta: resolve }).catch(() => {});
+      });
+      await first;
+      await connection.client.close();
+      await until_free(place);
+    },
+  ],
 
-  test(`${name}: an unknown tool and wrong arguments are errors, not the end`, async (t) => {
-    const server = await start_server(t);
-    const connection = await connect(t, server, name);
+  ['an unknown tool and wrong arguments are errors, not the end', all, async ({ open, row }) => {
+    const connection = await open();
     await assert.rejects(connection.call_tool({ name: 'no_such_tool', arguments: {} }), (error) => {
       assert.equal(error.code, wire.codes.invalid_params);
       return true;
@@ -112,31 +98,58 @@ for (const [name, { era }] of Object.entries(generations)) {
         (error) => error.code,
       );
     assert.ok(outcome === 'tool error' || outcome === wire.codes.invalid_params, `${outcome}`);
-    const { text } = await generate(connection, { prompt: 'Hello', count: 3 });
-    assert.equal(wire.count_numbers(text), 3);
-  });
+    const { text } = await generate(connection, row.asking(3));
+    assert.equal(row.count(text), 3);
+  }],
+];
+
+const until_free = ({ server }) =>
+  until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'no slot is busy');
+
+// In a session, a client that has disconnected may come back for a while.
+const kResumable = ['--resume-window', '200ms'];
+
+async function start(t, kind, { settings }) {
+  const { flags, env } = settings(t);
+  if (kind === 'stdio') return { command: [program, 'serve', '--stdio', ...flags], env };
+  const socket = path.join(temporary_folder(t), 'socket');
+  const server = await start_server(t, [...flags, ...kResumable, '--unix', socket], { env });
+  return { server: Object.assign(server, { socket }) };
 }
 
-test('several clients of different generations at once, none sees the others', async (t) => {
-  const server = await start_server(t);
-  const names = Object.keys(generations);
-  const answers = await Promise.all(
-    [...names, ...names].map(async (name, index) => {
-      const connection = await connect(t, server, name);
-      const { text, deltas } = await generate(connection, {
-        prompt: 'Hello',
-        count: 100 + index,
-        interval_us: 300,
-      });
-      assert.equal(deltas.map((delta) => delta.message).join(''), text);
-      return wire.count_numbers(text);
-    }),
-  );
-  assert.deepEqual(
-    answers,
-    answers.map((_, index) => 100 + index),
-  );
-});
+// Every transport of the synthetic engine is tested elsewhere.
+const rows = Object.entries(engines).flatMap(([name, engine]) =>
+  clients
+    .filter((client) => name !== 'synthetic engine' || is_http(client))
+    .map((client) => ({
+      ...client,
+      ...engine,
+      title: `${client.title} at the ${name}`,
+      start: (t) => start(t, client.kind, engine),
+    })),
+);
+
+test_features(rows, features);
+
+for (const [name, { settings, asking, count }] of Object.entries(engines)) {
+  test(`several clients of different generations at once at the ${name}, none sees the others`, async (t) => {
+    const { flags, env } = settings(t);
+    const server = await start_server(t, flags, { env });
+    const names = Object.keys(generations);
+    const answers = await Promise.all(
+      [...names, ...names].map(async (generation, index) => {
+        const connection = await connect(t, server, generation);
+        const { text, deltas } = await generate(connection, asking(100 + index, 300));
+        assert.equal(deltas.map((delta) => delta.message).join(''), text);
+        return count(text);
+      }),
+    );
+    assert.deepEqual(
+      answers,
+      answers.map((_, index) => 100 + index),
+    );
+  });
+}
 
 test('the synthetic tools echo and stream_numbers answer', async (t) => {
   const server = await start_server(t);

@@ -53,9 +53,9 @@ export const direct_rows = clients.map((row) => ({
 }));
 
 // Makes a test of every feature for every row that has it. A feature is [name, predicate of rows,
-// test]. The test gets the row and open(settings), which connects as connect_over() does. With
-// `hears`, changes reach the client from the moment open() resolves. Each test has a place of its own, but
-// proxies may share the server behind them.
+// test]. The test gets the row, the place that its start() has made, and open(settings), which connects
+// there as connect_over() does. With `hears`, changes reach the client from the moment open()
+// resolves. Each test has a place of its own, but proxies may share the server behind them.
 export function test_features(rows, features) {
   for (const row of rows) {
     describe(row.title, { concurrency: 3 }, () => {
@@ -67,7 +67,7 @@ export function test_features(rows, features) {
             if (hears && is_http_session(row)) await until_it_listens(place.server);
             return connection;
           };
-          await run({ row, open });
+          await run({ row, place, open });
         });
       }
     });

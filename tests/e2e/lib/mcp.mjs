@@ -54,8 +54,10 @@ export const generations = {
   'v2, 2026-07-28': { era: 'modern', ...v2({ mode: { pin: '2026-07-28' } }) },
 };
 
-// Makes a transport to `server`, or for stdio to the program `command`, a list of words, in `cwd`.
-function make_transport({ transports }, kind, { server, command, cwd = root, transport_options }) {
+// Makes a transport to `server`, or for stdio to the program `command`, a list of words, in `cwd` and
+// with the variables of `env`.
+function make_transport({ transports }, kind, settings) {
+  const { server, command, cwd = root, env, transport_options } = settings;
   const Transport = transports[kind];
   switch (kind) {
     case 'http':
@@ -71,7 +73,7 @@ function make_transport({ transports }, kind, { server, command, cwd = root, tra
         command: command[0],
         args: command.slice(1),
         cwd,
-        env: clean_environment(),
+        env: clean_environment(env),
         stderr: 'pipe',
       });
   }

@@ -6,6 +6,11 @@ import { program, start_server, temporary_folder } from './server.mjs';
 
 export const abis = ['1.1', '1.2.0', '1.2.1', '1.3.0'];
 
+// An answer in which a token has a part of a character.
+const kWords = ['Water ', 'is ', 'w\\xc3', '\\xa4rmer ', 'here', '.'];
+export const npu_script = `${kWords.map((word) => `say ${word}`).join('\n')}\n`;
+export const npu_text = 'Water is wärmer here.';
+
 export const library = (abi) =>
   path.join(path.dirname(program), `../lib/fake_rkllm/${abi}/librkllmrt.so`);
 
@@ -29,13 +34,15 @@ export function npu_files(t, script, beside = {}) {
   };
 }
 
+// With these, `sluice serve` serves such a model.
+export const npu_flags = ({ model }, abi) => [
+  ...['--engine', 'llama', '--model', model],
+  ...['--rkllm-library', library(abi)],
+];
+
 // Starts `sluice serve` with such a model.
 export async function start_npu(t, abi, script, flags = [], beside = {}) {
   const files = npu_files(t, script, beside);
-  const server = await start_server(
-    t,
-    ['--engine', 'llama', '--model', files.model, '--rkllm-library', library(abi), ...flags],
-    { env: files.env },
-  );
+  const server = await start_server(t, [...npu_flags(files, abi), ...flags], { env: files.env });
   return Object.assign(server, { calls: files.calls, script: files.script });
 }
