@@ -59,8 +59,9 @@ struct RunStep {
   std::optional<AgentEvent> event = {};  // if there is one
 };
 
-/// A run of an agent. Destroying it cancels it, with its calls and the model's answer; tasks of a
-/// run that is in a store go on, for Agent::resume(). Thread-safe, but only one thread or coroutine
+/// A run of an agent. Destroying it cancels it, with its calls and the model's answer; calls that
+/// Agent::resume() can take up again go on, if the run is in a store or they are in a snapshot of
+/// it. Thread-safe, but only one thread or coroutine
 /// at a time may take events: another one gets std::logic_error. Must not be destroyed within a
 /// callback of a client, but for the function of on_next().
 ///
@@ -74,7 +75,9 @@ class [[nodiscard]] Run {
 
   /// Names the run in its events, and in the store.
   const std::string& id() const;
-  /// What Agent::resume() needs to go on with the run as it is now. In it, `calls` are those that
+  /// What Agent::resume() needs to go on with the run as it is now, behind the events that were
+  /// taken. It is secret: besides the conversation, it may have ids of sessions with servers, and
+  /// whoever has these can act as this client. In it, `calls` are those that
   /// the model has not been shown the end of. Their `state` says what is known of them:
   /// "unapproved" or "waiting" (never begun), "begun" (with effects, it is not known after a crash
   /// whether these happened), "unkept" (it has ended, but the store does not have that yet) or
@@ -162,7 +165,11 @@ class Agent {
   /// own. Without one, a run that had ended ends at once as it had ended. The events begin anew,
   /// and an answer that was being given is asked for again. Of the calls that had begun,
   /// - tasks are taken up again by their id;
-  /// - those of tools that only read are made again;
+  /// - those over Streamable HTTP before 2026-07-28 are taken up in their session, behind the
+  /// output
+  ///   that was taken when the run was kept or gave its snapshot, if their server still has what
+  ///   followed. Chunks have the numbers that they had;
+  /// - others of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.
   /// Calls that are still to be made, and those that are made again, pass the guardrails of the
   /// agent that has made them, as it is now, and wait for approval if it demands that, even if they

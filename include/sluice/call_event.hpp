@@ -25,6 +25,11 @@ struct CallEvent {
   /// The connection broke, and the call was sent again: its events begin anew with this one, but
   /// for partial results, which go on.
   bool is_restart = false;
+  /// Where the call can be taken up behind this event: Client::resume(). Empty: nothing new is
+  /// known of that. Only if CallOptions::resumable. It has the id of the session, so whoever has it
+  /// can act as this client.
+  std::string resumption = {};
+  bool has_no_message = false;  // the server has said nothing; there is a `resumption` alone
 };
 
 }  // namespace sluice

@@ -171,6 +171,10 @@ struct CallOptions {
   /// change). The server is asked for them, in the revisions before 2026-07-28 by the token alone.
   /// The result remains the only result. Not for tasks, and not for other requests than tools/call.
   bool partial_results = false;
+  /// Whether events say where the call can be taken up, also by another process, as far as that is
+  /// possible (CallEvent::resumption): over Streamable HTTP before 2026-07-28, if the server
+  /// numbers the events of its streams. Tasks have ids for that.
+  bool resumable = false;
   /// Whether CallEvent::params are set also for progress and log messages, which cost less without.
   bool event_params = true;
   /// Events that wait for next(). If there are more, or they take more than kMaxEventBytes, the
@@ -228,6 +232,10 @@ class [[nodiscard]] PendingCall {
   bool is_ready() const { return call_.is_ready(); }
   /// Gives the request up, and tells the server. result() then throws Error kCancelled.
   void cancel() { call_.cancel(); }
+  /// The same without telling the server: the call goes on there, for Client::resume(), and its
+  /// session is not ended with this connection. If no event had a CallEvent::resumption, the
+  /// request is cancelled.
+  void leave() { call_.leave(); }
 
   // The same for a program with a loop of its own: `done` is called once, at once or later on the
   // thread of all clients, which it must not hold up. Throws std::logic_error if somebody waits for
@@ -419,6 +427,15 @@ class Client {
     return PendingCall<RemoteTask<Out>>(
         begin_task(tool, std::move(arguments), std::move(options), keep_for));
   }
+  /// Goes on with a call that another client of the same server has left or lost, such as one of a
+  /// process that has died: behind the event that had this CallEvent::resumption. Its session is
+  /// not ended, as others may go on in it, too. Error 502: the server does not know the session or
+  /// the event any more, or this is no resumption of it, so it is not known whether the call was
+  /// carried out. A result is not checked by its tool's outputSchema.
+  template <class Out = ToolReply>
+  PendingCall<Out> resume(std::string_view resumption, CallOptions options = {}) {
+    return PendingCall<Out>(begin_resumed(resumption, std::move(options)));
+  }
   /// The task with this id, which the same caller has begun in the same revision. Nothing is sent.
   template <class Out = ToolReply>
   RemoteTask<Out> task(std::string id) const {
@@ -485,6 +502,7 @@ class Client {
   detail::ClientCall begin_call(std::string_view tool, json::object arguments, CallOptions options);
   detail::ClientCall begin_task(std::string_view tool, json::object arguments, CallOptions options,
                                 std::optional<std::chrono::milliseconds> keep_for);
+  detail::ClientCall begin_resumed(std::string_view resumption, CallOptions options);
   detail::ClientCall begin(std::string_view method, json::object params, CallOptions options);
 
   std::shared_ptr<detail::ClientConnection> connection_;

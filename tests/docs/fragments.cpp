@@ -154,12 +154,15 @@ std::string load();
 void await(sluice::Client& client) {
 #include "client-5.inc"
 }
-void watch(sluice::Client& client) {
+void take_up(sluice::Client& client) {
 #include "client-6.inc"
+}
+void watch(sluice::Client& client) {
+#include "client-7.inc"
 }
 void open_in_browser(const std::string& url);
 void log_in() {
-#include "client-7.inc"
+#include "client-8.inc"
 }
 }  // namespace client_of_servers
 

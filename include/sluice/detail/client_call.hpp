@@ -47,6 +47,7 @@ class ClientCall {
 
   bool is_ready() const;
   void cancel();
+  void leave();
   const std::shared_ptr<ClientConnection>& connection() const { return connection_; }
 
  private:

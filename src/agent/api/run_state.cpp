@@ -158,7 +158,7 @@ RunResult RunState::result() const {
 }
 
 json::object RunState::snapshot() {
-  return on_loop([this] { return run_->state(); });
+  return on_loop([this] { return run_->snapshot(); });
 }
 
 std::string RunState::inject(RunInput input) {

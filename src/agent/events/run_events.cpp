@@ -50,7 +50,7 @@ bool RunEvents::push(AgentEvent event) {
 bool RunEvents::push_counted(AgentEvent event, const std::string& owner) {
   Waiting& waiting = waiting_[owner];
   const bool is_model = owner.empty();
-  AgentEvent* const last = waiting.events.empty() ? nullptr : &*waiting.events.back();
+  AgentEvent* const last = waiting.events.empty() ? nullptr : &waiting.events.back()->event;
   if (!is_model && options_.overflow == OutputOverflow::coalesce && last != nullptr &&
       is_text_output(event) && event.dropped == 0 && is_text_output(*last) &&
       last->last + 1 == event.first) {
@@ -60,7 +60,7 @@ bool RunEvents::push_counted(AgentEvent event, const std::string& owner) {
   } else {
     const bool is_piece = !is_model || is_piece_of_model(event);
     waiting.bytes += event.memory();
-    events_.push_back(std::move(event));
+    events_.push_back({std::move(event)});
     if (is_piece) waiting.events.push_back(std::prev(events_.end()));
   }
   if (!is_model && options_.overflow == OutputOverflow::drop_oldest) {
@@ -73,24 +73,46 @@ bool RunEvents::push_counted(AgentEvent event, const std::string& owner) {
   return !waiting.is_full;
 }
 
+void RunEvents::mark(const std::string& call_id, CallPosition position) {
+  const std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(call_id);
+  const bool waits = found != waiting_.end() && !found->second.events.empty();
+  (waits ? found->second.events.back()->position : taken_[call_id]) = std::move(position);
+}
+
+CallPosition RunEvents::position_of(std::string_view call_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto taken = taken_.find(call_id);
+  if (taken != taken_.end()) return taken->second;
+  const auto found = waiting_.find(call_id);
+  if (found == waiting_.end()) return {};
+  for (const auto& each : found->second.events) {
+    if (!each->position.text.empty()) return each->position;
+  }
+  return {};
+}
+
 void RunEvents::drop_oldest(Waiting& waiting) {
   std::uint64_t dropped = 0;
   while (waiting.events.size() > 1 && (waiting.bytes > options_.max_call_bytes ||
                                        waiting.events.size() > options_.max_call_events)) {
     const auto oldest = waiting.events.front();
-    dropped += oldest->dropped;
-    if (oldest->type == AgentEventType::tool_output_delta) {
-      dropped += oldest->last - oldest->first + 1;
-    }
-    waiting.bytes -= oldest->memory();
+    const AgentEvent& event = oldest->event;
+    dropped += event.dropped;
+    if (event.type == AgentEventType::tool_output_delta) dropped += event.last - event.first + 1;
+    waiting.bytes -= event.memory();
     waiting.events.pop_front();
     events_.erase(oldest);
   }
-  waiting.events.front()->dropped += dropped;
+  waiting.events.front()->event.dropped += dropped;
 }
 
 AgentEvent RunEvents::take(std::optional<std::string>& room) {
-  AgentEvent event = std::move(events_.front());
+  AgentEvent event = std::move(events_.front().event);
+  if (CallPosition& behind = events_.front().position; !behind.text.empty()) {
+    taken_.insert_or_assign(event.call_id, std::move(behind));
+  }
+  if (event.type == AgentEventType::tool_output_done) taken_.erase(event.call_id);
   events_.pop_front();
   event.sequence_number = next_number_++;
   if (event.type == AgentEventType::run_done) last_ = event;

@@ -10,12 +10,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/clock.hpp"
 #include "sluice/agent_event.hpp"
 #include "sluice/agent_options.hpp"
 
 namespace sluice {
+
+/// Where a running call can be taken up again (ToolCallSink::on_position).
+struct CallPosition {
+  std::string text = {};   // empty: nowhere
+  std::uint64_t next = 0;  // the number of the chunk that comes next
+};
 
 /// The events of a run that wait to be taken: one ordered stream with one taker. Events get their
 /// numbers when they are taken. What a tool writes is counted as its call's, all else as the
@@ -28,6 +35,11 @@ class RunEvents {
   /// Appends an event. Returns false if whoever makes such events should pause: the call it belongs
   /// to, or the model if it belongs to none. Nothing is taken after run_done.
   bool push(AgentEvent event);
+  /// The call can be taken up again behind what was pushed of it. Counts once that is taken.
+  void mark(const std::string& call_id, CallPosition position);
+  /// Where it can be, so that what waits comes again; at the earliest that is known, if nothing was
+  /// taken. Until its end is taken.
+  [[nodiscard]] CallPosition position_of(std::string_view call_id) const;
   /// Is told, on the taker's thread, whenever something that was full has room again: a call's id,
   /// or an empty text for the model. Set it before anything is pushed.
   void on_room(std::function<void(const std::string& call_id)> told) { told_ = std::move(told); }
@@ -52,7 +64,11 @@ class RunEvents {
   [[nodiscard]] std::optional<AgentEvent> last() const;
 
  private:
-  using Events = std::list<AgentEvent>;
+  struct Entry {
+    AgentEvent event;
+    CallPosition position = {};  // behind it
+  };
+  using Events = std::list<Entry>;
   /// Of one call, or of the model.
   struct Waiting {
     std::deque<Events::iterator> events = {};  // in their order
@@ -77,6 +93,7 @@ class RunEvents {
   /// By call; the empty id is the model's and the run's own, of which only pieces of the model are
   /// in `events`.
   std::map<std::string, Waiting, std::less<>> waiting_;
+  std::map<std::string, CallPosition, std::less<>> taken_;  // by call
   std::uint64_t next_number_ = 0;
   bool is_ended_ = false;  // run_done was pushed
   std::optional<AgentEvent> last_;

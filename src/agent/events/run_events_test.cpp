@@ -80,5 +80,52 @@ TEST(RunEventsTest, AWaiterForgetsNobodyElse) {
   EXPECT_EQ(told, 1);
 }
 
+AgentEvent chunk_of(std::string call_id, std::uint64_t number) {
+  return {.type = Type::tool_output_delta,
+          .call_id = std::move(call_id),
+          .text = "x",
+          .first = number,
+          .last = number};
+}
+
+TEST(RunEventsTest, ACallIsTakenUpBehindWhatWasTaken) {
+  for (const auto overflow : {OutputOverflow::block, OutputOverflow::coalesce}) {
+    RunEvents events({.overflow = overflow});
+    const auto position = [&events] {
+      const CallPosition at = events.position_of("one");
+      return at.text + " " + std::to_string(at.next);
+    };
+    EXPECT_EQ(position(), " 0");
+    events.mark("one", {"begin", 0});
+    EXPECT_EQ(position(), "begin 0") << "nothing waits before it";
+    events.push(chunk_of("one", 0));
+    events.mark("one", {"a", 1});
+    events.push(chunk_of("two", 0));
+    EXPECT_EQ(position(), "begin 0");
+    EXPECT_TRUE(events.poll());
+    EXPECT_EQ(position(), "a 1");
+    events.push(chunk_of("one", 1));
+    events.push(chunk_of("one", 2));
+    events.mark("one", {"c", 3});
+    EXPECT_TRUE(events.poll());
+    EXPECT_EQ(position(), "a 1") << "of another call";
+    while (events.poll()) {
+    }
+    EXPECT_EQ(position(), "c 3");
+    events.push({.type = Type::tool_output_done, .call_id = "one"});
+    EXPECT_TRUE(events.poll());
+    EXPECT_EQ(position(), " 0");
+  }
+}
+
+TEST(RunEventsTest, TheEarliestPositionCountsIfNothingWasTaken) {
+  RunEvents events({.overflow = OutputOverflow::block});
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    events.push(chunk_of("one", i));
+    if (i > 0) events.mark("one", {std::to_string(i), i + 1});
+  }
+  EXPECT_EQ(events.position_of("one").text, "1");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -51,9 +51,17 @@ AgentRun::AgentRun(Executor& loop, RunEvents& events, RunAgent agent)
 
 AgentRun::~AgentRun() {
   if (timer_ != 0) loop_->cancel(timer_);
+  const auto goes_on = [](const auto& each) {
+    return each.second->running != nullptr && each.second->can_be_taken_up;
+  };
+  // Whoever goes on with it need not show again what was taken since the state was kept.
+  if (keeper_ != nullptr && !is_keeping_ && std::ranges::any_of(calls_, goes_on)) {
+    keeper_->keep(state_with("ended"), [](const Result<void>& /*kept*/) {});
+  }
   for (const auto& [id, call] : calls_) {
     call->leave();
-    if (keeper_ != nullptr && call->running != nullptr) call->running->leave_task();
+    const bool is_left = keeper_ != nullptr || call->is_in_snapshot;
+    if (is_left && call->running != nullptr) call->running->leave();
     // It has a pointer to the call, too.
     call->running.reset();
   }

@@ -32,8 +32,8 @@ namespace sluice {
 /// One run of an agent: a model that is asked, the tools that it calls, and what it makes of their
 /// output while they run. A state machine over an Engine and a ToolHost. Belongs to its loop, on
 /// which all functions must be called; its events may be taken on any thread. Destroying it cancels
-/// all that it has begun, but for the tasks of a run that is kept, which restore() takes up again.
-/// Owned by shared pointers.
+/// all that it has begun, but for what restore() takes up again of a run that is kept or has given
+/// a snapshot. Owned by shared pointers.
 ///
 /// The model is asked when all calls of its last answer have ended; before, if a policy wants a
 /// reaction or an input comes, and the calls are answered with placeholders then; and again when
@@ -66,15 +66,19 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Takes over what state() was. Call before resume(). Error -32602: it is broken, and the run of
   /// no use.
   Result<void> restore(const json::object& state);
-  /// Goes on with what was restored. Calls that had begun go on if they are tasks, are made again
-  /// if they only read, and have an unknown end otherwise. An input has budgets of its own. Without
-  /// one, a run that was over ends as it had ended.
+  /// Goes on with what was restored. Calls that had begun go on if they are tasks or have a
+  /// position that their server still knows, are made again if they only read, and have an unknown
+  /// end otherwise. An input has budgets of its own. Without one, a run that was over ends as it
+  /// had ended.
   void resume(std::optional<AgentInput> input);
   /// All that is needed to go on later. The output of running tools is not part of it. Each call
   /// that the model has not been shown the end of has a `state`: "unapproved" or "waiting" (never
   /// begun), "begun" (whoever goes on does not know whether it was carried out), "unkept" (it has
   /// ended, and the keeper does not have that yet) or "ended".
   [[nodiscard]] json::object state() const;
+  /// The same for somebody who may go on with it: the run's end leaves the calls to them that they
+  /// can take up.
+  json::object snapshot();
   /// Returns the id that input_delivered has. Errors: kBusy, if max_inputs wait; -32602, if the run
   /// is over or has not begun, and those of check_input().
   Result<std::string> inject(RunInput input);
@@ -139,6 +143,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void on_progress(RunningCall& call, double progress, std::optional<double> total,
                    std::string_view message) override;
   void on_task(RunningCall& call, std::string id) override;
+  void on_position(RunningCall& call, std::string position) override;
   void on_end(RunningCall& call, ToolEnd end) override;
   // Answer::Owner
   bool on_delta(const Delta& delta) override;
@@ -160,6 +165,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Says what the model is offered.
   void offer();
   [[nodiscard]] json::object state_with(std::string_view unkept) const;
+  /// Where a call can be taken up that has not ended.
+  [[nodiscard]] CallPosition position_of(const RunningCall& call) const;
   /// Tells of the first ended calls that they have ended.
   void tell_ended(std::size_t count);
   /// Begins to keep the state as it is now, or once that is kept which is being kept.

@@ -1,6 +1,7 @@
 // What an AgentRun does with the calls of its model.
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,12 @@
 #include "protocol/log_message.hpp"
 
 namespace sluice {
+namespace {
+
+/// How old the position of a call may be that is kept.
+constexpr Duration kPositionAge = std::chrono::seconds(5);
+
+}  // namespace
 
 void AgentRun::take_calls(std::vector<ChatToolCall> asked) {
   is_taking_calls_ = true;
@@ -172,7 +179,12 @@ void AgentRun::start_call(RunningCall& call) {
   ++running_;
   write(AgentEventType::tool_output_started, call.asked.id,
         {{"tool", call.asked.name}, {"arguments", call.arguments}});
-  ToolRequest request{.arguments = call.arguments, .task = call.task};
+  if (!call.position.empty()) {
+    call.can_be_taken_up = true;
+    call.position_kept_at = call.started_at;
+    events_->mark(call.asked.id, {call.position, call.chunks});
+  }
+  ToolRequest request{.arguments = call.arguments, .task = call.task, .position = call.position};
   if (spans_ != nullptr) request.meta = spans_->meta_of(call.asked.id);
   call.running = call.host->start(*call.tool, std::move(request), calls_.at(call.asked.id));
 }
@@ -180,6 +192,17 @@ void AgentRun::start_call(RunningCall& call) {
 void AgentRun::on_task(RunningCall& call, std::string id) {
   if (call.state != RunningCall::State::running) return;
   call.task = std::move(id);
+  keep();
+}
+
+void AgentRun::on_position(RunningCall& call, std::string position) {
+  if (phase_ == Phase::over || call.state != RunningCall::State::running) return;
+  events_->mark(call.asked.id, {std::move(position), call.chunks});
+  const TimePoint now = loop_->clock().now();
+  const bool is_first = !std::exchange(call.can_be_taken_up, true);
+  // Servers do not keep all events for ever.
+  if (!is_first && now - call.position_kept_at < kPositionAge) return;
+  call.position_kept_at = now;
   keep();
 }
 

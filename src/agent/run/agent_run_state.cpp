@@ -44,6 +44,13 @@ json::object AgentRun::state() const {
   return state_with("unkept");
 }
 
+json::object AgentRun::snapshot() {
+  for (const auto& [id, call] : calls_) {
+    call->is_in_snapshot = !call->task.empty() || call->can_be_taken_up;
+  }
+  return state();
+}
+
 json::object AgentRun::state_with(std::string_view unkept) const {
   json::array calls;
   for (const auto& [id, call] : calls_) {
@@ -63,6 +70,11 @@ json::object AgentRun::state_with(std::string_view unkept) const {
                                                                      : "waiting";
     }
     if (!call->task.empty()) one["task"] = call->task;
+    const CallPosition position = position_of(*call);
+    if (!position.text.empty()) {
+      one["position"] = position.text;
+      one["chunks"] = position.next;
+    }
     if (call->agent != options_.name) one["agent"] = call->agent;
     calls.emplace_back(std::move(one));
   }
@@ -107,6 +119,12 @@ json::object AgentRun::state_with(std::string_view unkept) const {
   return out;
 }
 
+CallPosition AgentRun::position_of(const RunningCall& call) const {
+  if (call.state == RunningCall::State::ended || !call.task.empty()) return {};
+  CallPosition position = events_->position_of(call.asked.id);
+  return position.text.empty() ? CallPosition{call.position, call.chunks} : position;
+}
+
 void AgentRun::keep_with(StateKeeper& keeper) {
   keeper_ = &keeper;
 }
@@ -137,13 +155,13 @@ void AgentRun::on_kept(const std::vector<std::shared_ptr<RunningCall>>& marked,
     // Whoever goes on with what is kept must not find that more has happened.
     keeper_ = nullptr;
     for (const Ended& each : ended_) {
-      if (each.task != nullptr) each.task->leave_task();
+      if (each.task != nullptr) each.task->leave();
     }
     tell_ended(ended_.size());
     const std::string why = "The run's state cannot be kept: " + kept.error().message;
     if (phase_ != Phase::over) {
       for (const auto& [id, call] : calls_) {
-        if (call->running != nullptr) call->running->leave_task();
+        if (call->running != nullptr) call->running->leave();
       }
       cancel_calls("The run cannot go on");
       return end("failed", why);
@@ -272,6 +290,9 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
     call->end = ToolEnd{.status = status, .text = std::move(text)};
   };
   call->task = text_at(kept, "task");
+  call->position = text_at(kept, "position");
+  call->chunks = number_in_state(kept, "chunks");
+  const bool goes_on = !call->task.empty() || !call->position.empty();
   if (state == "ended" || state == "unkept") {
     const json::object* const end = object_at(kept, "end");
     const auto status =
@@ -288,17 +309,19 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
     } else {
       ends(ToolEnd::Status::failed, "The call was not made: " + std::string(kWhy));
     }
-  } else if (state == "begun" && call->task.empty() && !tool->is_read_only) {
+  } else if (state == "begun" && !goes_on && !tool->is_read_only) {
     ends(ToolEnd::Status::unknown,
          "It is not known whether the call was carried out: the agent stopped while it ran");
-  } else if (call->task.empty()) {
+  } else if (!goes_on) {
     history_.forget_output(id);
   }
   return {};
 }
 
 void AgentRun::admit_again(RunningCall& call) {
-  if (!call.task.empty()) {
+  // One that only reads may have to be made again.
+  const bool goes_on = !call.task.empty() || (!call.position.empty() && !call.tool->is_read_only);
+  if (goes_on) {
     order_.push_back(call.asked.id);
     return;
   }

@@ -146,7 +146,8 @@ class FakeTools final : public ToolHost {
     std::shared_ptr<ToolCallSink> sink;
     bool is_dropped = false;
     bool is_paused = false;
-    bool is_left = false;  // as a task
+    std::string position;
+    bool is_left = false;
   };
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
@@ -160,6 +161,7 @@ class FakeTools final : public ToolHost {
     one->tool = tool.name;
     one->arguments = std::move(request.arguments);
     one->task = std::move(request.task);
+    one->position = std::move(request.position);
     one->meta = std::move(request.meta);
     one->sink = std::move(sink);
     started.push_back(one);
@@ -186,7 +188,7 @@ class FakeTools final : public ToolHost {
     explicit Handle(std::shared_ptr<Running> running) : running_(std::move(running)) {}
     ~Handle() override { running_->is_dropped = true; }
     void pause(bool is_paused) override { running_->is_paused = is_paused; }
-    void leave_task() override { running_->is_left = true; }
+    void leave() override { running_->is_left = true; }
 
    private:
     std::shared_ptr<Running> running_;

@@ -25,6 +25,7 @@ class RunningCall final : public ToolCallSink {
     virtual void on_progress(RunningCall& call, double progress, std::optional<double> total,
                              std::string_view message) = 0;
     virtual void on_task(RunningCall& call, std::string id) = 0;
+    virtual void on_position(RunningCall& call, std::string position) = 0;
     virtual void on_end(RunningCall& call, ToolEnd end) = 0;
   };
   enum class State : std::uint8_t { unapproved, waiting, running, ended };
@@ -51,6 +52,9 @@ class RunningCall final : public ToolCallSink {
   }
   void on_task(std::string id) override {
     if (owner_ != nullptr) owner_->on_task(*this, std::move(id));
+  }
+  void on_position(std::string at) override {
+    if (owner_ != nullptr) owner_->on_position(*this, std::move(at));
   }
   void on_end(ToolEnd outcome) override {
     if (owner_ != nullptr) owner_->on_end(*this, std::move(outcome));
@@ -81,9 +85,13 @@ class RunningCall final : public ToolCallSink {
   const Duration grace;         // how long it may go on after the last answer
   bool has_own_policy = false;  // that was set for this call alone
   State state = State::waiting;
-  bool is_marked = false;    // it is to be kept as begun, and then to begin
-  bool is_recorded = false;  // it is kept as begun
-  std::string task = {};     // that its server has made of it; empty: none
+  bool is_marked = false;        // it is to be kept as begun, and then to begin
+  bool is_recorded = false;      // it is kept as begun
+  std::string task = {};         // that its server has made of it; empty: none
+  std::string position = {};     // where it is to be taken up; empty: nowhere
+  bool can_be_taken_up = false;  // at a position that was told
+  bool is_in_snapshot = false;   // from which somebody may take it up
+  TimePoint position_kept_at{};
   std::unique_ptr<ToolCall> running = {};
   std::optional<ToolEnd> end = {};  // which the model has not been shown
   std::uint64_t chunks = 0;         // so far; the next one has this number

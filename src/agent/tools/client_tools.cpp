@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/api/client_connection.hpp"
+#include "client/session/contract/server_link.hpp"
 #include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
@@ -94,13 +95,25 @@ class ClientTools::Call final : public ToolCall {
     is_paused_ = is_paused;
     if (!is_paused) later();
   }
-  void leave_task() override { task_.clear(); }
+  void leave() override {
+    task_.clear();
+    if (leave_) leave_();
+  }
 
   void begin(PendingCall<ToolReply> call) { read_from(std::move(call)); }
   /// The answer may be a task.
   void begin(PendingCall<RemoteTask<ToolReply>> call) {
     may_be_task_ = true;
     read_from(std::move(call));
+  }
+  /// Goes on with a call. `begin_anew` begins it again if that is not possible; empty: its end is
+  /// unknown then.
+  void take_up(const std::string& position, std::function<void(Call&)> begin_anew) {
+    begin_anew_ = std::move(begin_anew);
+    may_be_task_ = true;
+    CallOptions options = call_options();
+    options.event_params = false;
+    read_from(client_.resume<RemoteTask<ToolReply>>(position, std::move(options)));
   }
   /// Waits for the end of this task.
   void follow(std::string task) {
@@ -109,7 +122,10 @@ class ClientTools::Call final : public ToolCall {
   }
   static CallOptions call_options() {
     // The run has timeouts of its own, and says how much may wait.
-    return {.idle_timeout = std::chrono::nanoseconds(0), .log_level = "info", .holds_up = true};
+    return {.idle_timeout = std::chrono::nanoseconds(0),
+            .log_level = "info",
+            .resumable = true,
+            .holds_up = true};
   }
   void fail_later(Error why) {
     answer_ = std::unexpected(std::move(why));
@@ -130,6 +146,7 @@ class ClientTools::Call final : public ToolCall {
     const auto kept = std::make_shared<PendingCall<Out>>(std::move(call));
     next_ = [kept](auto done) { kept->on_next(std::move(done)); };
     last_ = [kept](auto done) { kept->on_answer(std::move(done)); };
+    leave_ = [kept] { kept->leave(); };
     is_open_ = [kept] { return !kept->is_ready(); };
     later();
   }
@@ -177,12 +194,20 @@ class ClientTools::Call final : public ToolCall {
     }
     const bool was_reading = is_reading_;
     const auto alive = alive_;
-    tell(*std::move(event));
+    std::string position = std::move(event->resumption);
+    if (!event->has_no_message) tell(*std::move(event));
+    if (*alive != nullptr && !position.empty()) sink_->on_position(std::move(position));
     // Within read(), its loop goes on.
     if (*alive != nullptr && !was_reading) read();
   }
 
   void take_answer(Answer answer) {
+    const auto begin_anew = std::exchange(begin_anew_, {});
+    if (begin_anew && !answer && answer.error().code == kLostConnection) {
+      is_answering_ = false;
+      is_restart_ = true;
+      return begin_anew(*this);
+    }
     if (answer && std::exchange(may_be_task_, false)) {
       const RemoteTask<ToolReply> task(detail::ClientTask(client_.connection(), *answer));
       if (!task.id().empty()) {
@@ -269,7 +294,7 @@ class ClientTools::Call final : public ToolCall {
       const Error& error = answer_->error();
       const bool is_cancelled = error.code == kCancelled;
       // The connection broke: nobody knows whether the call was carried out.
-      const bool is_unknown = error.code == 502;
+      const bool is_unknown = error.code == kLostConnection;
       end.status = is_cancelled ? ToolEnd::Status::cancelled
                    : is_unknown ? ToolEnd::Status::unknown
                                 : ToolEnd::Status::failed;
@@ -295,10 +320,12 @@ class ClientTools::Call final : public ToolCall {
   // Of the request that is read:
   std::function<void(std::move_only_function<void(std::optional<CallEvent>)>)> next_;
   std::function<void(std::move_only_function<void(Answer)>)> last_;
+  std::function<void()> leave_;
   std::function<bool()> is_open_;
-  std::string task_;                     // that ends with the call; empty: none
-  std::string told_status_ = "working";  // of the task; each begins so
-  bool may_be_task_ = false;             // the answer to come
+  std::function<void(Call&)> begin_anew_;  // if it cannot be taken up
+  std::string task_;                       // that ends with the call; empty: none
+  std::string told_status_ = "working";    // of the task; each begins so
+  bool may_be_task_ = false;               // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // pieces of output, since the last one that was told
   bool is_restart_ = false;    // the next piece, unless it is a part of the result
@@ -370,18 +397,27 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
   const Remote& remote = remote_of(tool);
   Place& place = servers_[remote.server];
   auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
-  try {
+  auto begin = [client = place.client, &remote, wants_parts = wants_parts_,
+                arguments = std::move(request.arguments),
+                meta = std::move(request.meta)](Call& beginning) mutable {
     CallOptions options = Call::call_options();
     options.event_params = false;
-    options.meta = std::move(request.meta);
-    options.partial_results = wants_parts_;
+    options.meta = meta;
+    options.partial_results = wants_parts;
+    if (remote.may_become_task) {
+      beginning.begin(client.start(remote.name, arguments, std::move(options)));
+    } else {
+      beginning.begin(client.call(remote.name, arguments, std::move(options)));
+    }
+  };
+  try {
     if (!request.task.empty()) {
       call->follow(std::move(request.task));
-    } else if (remote.may_become_task) {
-      call->begin(
-          place.client.start(remote.name, std::move(request.arguments), std::move(options)));
+    } else if (!request.position.empty()) {
+      call->take_up(request.position,
+                    tool.is_read_only ? std::function<void(Call&)>(begin) : nullptr);
     } else {
-      call->begin(place.client.call(remote.name, std::move(request.arguments), std::move(options)));
+      begin(*call);
     }
   } catch (const Error& error) {
     call->fail_later(error);

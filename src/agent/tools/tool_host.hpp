@@ -41,6 +41,9 @@ class ToolCallSink {
                            std::string_view message) = 0;
   /// The call goes on as this task of its server, which ToolHost::start() can take up again.
   virtual void on_task(std::string id) = 0;
+  /// Behind what was told so far, ToolHost::start() can take the call up again with this text,
+  /// which is secret. Told often.
+  virtual void on_position(std::string position) = 0;
   /// Once, last.
   virtual void on_end(ToolEnd end) = 0;
 };
@@ -51,15 +54,18 @@ class ToolCall {
   virtual ~ToolCall() = default;
   /// Whether to stop reading what the tool writes, so that it is held up.
   virtual void pause(bool /*is_paused*/) {}
-  /// The task that the call has become, if it has, is somebody else's from now on: destroying the
-  /// call does not cancel it.
-  virtual void leave_task() {}
+  /// Whoever takes the call up again has it from now on: as the task that it has become, or at the
+  /// last position that was told. Destroying it does not cancel it then.
+  virtual void leave() {}
 };
 
 /// What a call begins with.
 struct ToolRequest {
   json::object arguments = {};
-  std::string task = {};   // of its server, whose end is waited for instead; empty: none
+  std::string task = {};  // of its server, whose end is waited for instead; empty: none
+  /// Where it is taken up instead; empty: it is made. If that is not possible, it is made anew if
+  /// its tool only reads, and has an unknown end otherwise.
+  std::string position = {};
   json::object meta = {};  // further members of `_meta`
 };
 

@@ -15,8 +15,8 @@
 #include "cli/agent/agent_view.hpp"
 #include "cli/agent/cost_options.hpp"
 #include "cli/agent/kept_session.hpp"
-#include "cli/agent/policy_option.hpp"
 #include "cli/agent/server_label.hpp"
+#include "cli/agent/tool_options.hpp"
 #include "cli/agent/trace_stepper.hpp"
 #include "cli/agent/tracing_option.hpp"
 #include "cli/chat/question.hpp"
@@ -52,6 +52,8 @@ constexpr const char* kAgentExamples =
     "  sluice agent --server http://127.0.0.1:8080/mcp --policy pause \"Build it\"\n"
     "  sluice agent --server notes --server @work --model https://api.example/v1 \"What is due?\"\n"
     "  sluice agent --policy 'build:reactions=3,match=error|FAILED' \"Build it\" -- make-server\n"
+    "  sluice agent --policy 'build{\"all\":true}:every=20' --grace build:1m \"Build\" -- "
+    "make-server\n"
     "  sluice agent --session work \"What is due?\"; sluice agent --session work \"And then?\"\n"
     "  sluice agent --trace run.jsonl \"stream up to 5 numbers\"; sluice agent --replay run.jsonl\n"
     "\n"
@@ -61,6 +63,7 @@ constexpr const char* kAgentExamples =
     "WHEN is pass, chunk, every=N, pause[=TIME], match=REGEX, demand, idle or interrupt, and\n"
     "interrupt, min=TIME, reactions=N, tokens=N, wait=TIME and bytes=SIZE may follow behind "
     "commas.\n"
+    "Behind TOOL may be a JSON object: the policy is then that of calls with these arguments.\n"
     "\n"
     "Tools that may change something are called if you agree, or with --yes. Ctrl-C ends the "
     "run.\n";
@@ -76,7 +79,7 @@ struct AgentArguments {
   std::vector<std::string> servers;
   RemoteOptions remote;
   std::string system;
-  std::vector<std::string> policies;
+  ToolArguments tools;
   std::uint32_t max_turns = 20;
   std::string max_time;
   CostArguments costs;
@@ -157,14 +160,8 @@ Result<AgentOptions> run_options(const AgentArguments& arguments, bool is_built_
   options.explains_updates = !is_built_in;
   options.policy.when = ReactionPolicy::When::debounce;
   options.policy.max_wait = kUsualWait;
-  for (const std::string& text : arguments.policies) {
-    auto policy = parse_policy(text);
-    if (!policy) return std::unexpected(std::move(policy.error()));
-    if (policy->tool.empty()) {
-      options.policy = std::move(policy->policy);
-    } else {
-      options.policies.insert_or_assign(std::move(policy->tool), std::move(policy->policy));
-    }
+  if (auto read = read_tool_options(arguments.tools, options); !read) {
+    return std::unexpected(std::move(read.error()));
   }
   if (arguments.max_turns == 0 || arguments.max_turns > kMostTurns) {
     return fail(kExitUsage, "--max-turns: give a number from 1 to 1000");
@@ -405,6 +402,9 @@ int run_agent(AgentArguments& arguments) {
       const bool is_usage = error.code == -32602;
       return complain_of_run({is_usage ? kExitUsage : exit_code_of(error), error.message});
     }
+    if (const auto checked = check_tool_options(arguments.tools, agent->tools()); !checked) {
+      return complain_of_run(checked.error());
+    }
     ProgressLine progress(STDERR_FILENO, !arguments.is_quiet);
     for (const EngineHandle& each : engines) {
       for (;;) {
@@ -451,12 +451,7 @@ void add_agent_command(CommandLine& program) {
   command.add_command_words(arguments->remote.command,
                             {.text = "A program that is a server", .operand = "COMMAND"});
   add_revision_option(command, arguments->remote);
-  command.add_repeatable(
-      "--policy", Keep::all,
-      [arguments](const std::vector<std::string>& given) { arguments->policies = given; },
-      {.text = "When the model is shown what a running tool has written; may be repeated, for "
-               "single tools. Default: pause,wait=500ms",
-       .operand = "[TOOL:]WHEN"});
+  add_tool_options(command, arguments->tools);
   command.add_option("--reaction-model", &arguments->reaction_model,
                      {.text = "Another model, such as a cheaper one, for answers to what running "
                               "tools have written; SLUICE_REACTION_MODEL_KEY is its key, unless it "

@@ -1,9 +1,12 @@
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
+#include <string>
 
 #include "cli/agent/agent_view.hpp"
 #include "cli/agent/policy_option.hpp"
+#include "cli/agent/tool_options.hpp"
 #include "cli/options/exit_code.hpp"
 
 namespace sluice {
@@ -51,6 +54,68 @@ TEST(PolicyOption, QuotesWhatItCannotRead) {
     EXPECT_EQ(policy.error().code, kExitUsage);
     EXPECT_THAT(policy.error().message, HasSubstr("--policy: \"" + std::string(text) + "\": "));
   }
+}
+
+TEST(PolicyOption, ReadsTheArgumentsThatItIsFor) {
+  const auto one = parse_policy(R"(build{"target":"}:all","n":{"x":1}}:min=1s,match=a{2}:b)");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->tool, "build");
+  ASSERT_TRUE(one->arguments);
+  EXPECT_EQ(to_json(*one->arguments), R"({"target":"}:all","n":{"x":1}})");
+  EXPECT_EQ(one->policy.pattern, "a{2}:b");
+  EXPECT_EQ(one->policy.min_interval, 1s);
+  EXPECT_FALSE(parse_policy("build:match=a{2}:b")->arguments);
+  for (const char* text : {"build{}", "build{x}:chunk", "build{\"a\":1}chunk", "build[1]:chunk"}) {
+    EXPECT_FALSE(parse_policy(text)) << text;
+  }
+}
+
+/// The options that a command line has.
+Result<AgentOptions> options_of(const ToolArguments& arguments) {
+  AgentOptions options;
+  if (auto read = read_tool_options(arguments, options); !read) {
+    return std::unexpected(read.error());
+  }
+  return options;
+}
+
+TEST(ToolOptions, TheLastPolicyThatFitsACallCounts) {
+  const auto options = options_of({.policies = {"build:chunk", R"(build{"n":1}:idle)",
+                                                R"(build{"n":1,"m":2}:demand)", "pass"}});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->policy.when, pass_through);
+  EXPECT_EQ(options->policies.at("build").when, every_chunk);
+  const AgentTool build{.name = "build"};
+  const auto when = [&](const AgentTool& tool, const json::object& arguments) {
+    const auto policy = options->policy_rule(tool, arguments);
+    return policy ? std::optional(policy->when) : std::nullopt;
+  };
+  EXPECT_EQ(when(build, {{"n", 1}, {"x", 0}}), on_idle);
+  EXPECT_EQ(when(build, {{"n", 1}, {"m", 2}}), on_demand);
+  EXPECT_EQ(when(build, {{"n", 2}}), std::nullopt);
+  EXPECT_EQ(when({.name = "other"}, {{"n", 1}}), std::nullopt);
+}
+
+TEST(ToolOptions, GracesAreForAllToolsOrForOne) {
+  const auto options = options_of({.graces = {"2s", "build:1m", "look:0s"}});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->grace, 2s);
+  EXPECT_EQ(options->graces.at("build"), 1min);
+  EXPECT_EQ(options->graces.at("look"), 0s);
+  for (const char* text : {"", "soon", "build:", ":1s", "a b:1s", "169h", "build=1s"}) {
+    const auto wrong = options_of({.graces = {text}});
+    ASSERT_FALSE(wrong) << text;
+    EXPECT_EQ(wrong.error().code, kExitUsage);
+    EXPECT_THAT(wrong.error().message, HasSubstr("--grace: \"" + std::string(text) + "\": "));
+  }
+}
+
+TEST(ToolOptions, APolicyOfACallNamesATool) {
+  const ToolArguments arguments{.policies = {R"(build{"n":1}:idle)", "build:chunk"}};
+  EXPECT_TRUE(check_tool_options(arguments, {{.name = "build"}}));
+  const auto checked = check_tool_options(arguments, {{.name = "look"}});
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, "There is no tool build, which has a policy");
 }
 
 json::object event(std::string_view type, json::object members) {

@@ -1,5 +1,6 @@
 #include "cli/agent/policy_option.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -14,14 +15,6 @@ namespace {
 constexpr std::string_view kWords =
     "give pass, chunk, every=N, pause, match=REGEX, demand, idle or interrupt";
 
-bool is_name_of_tool(std::string_view text) {
-  if (text.empty()) return false;
-  for (const char c : text) {
-    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-' && c != '.') return false;
-  }
-  return true;
-}
-
 std::optional<std::uint32_t> count_in(std::string_view text) {
   const auto number = parse_integer(text);
   if (!number || *number < 0 || *number > std::numeric_limits<std::uint32_t>::max()) return {};
@@ -32,6 +25,18 @@ template <class Value, class To>
 bool put(const std::optional<Value>& value, To& to) {
   if (value) to = *value;
   return value.has_value();
+}
+
+/// Takes a JSON object and the colon behind it from the beginning of a text, if they are there.
+std::optional<json::object> take_arguments(std::string_view& text) {
+  constexpr std::string_view kEnd = "}:";
+  for (auto at = text.find(kEnd); at != std::string_view::npos; at = text.find(kEnd, at + 1)) {
+    const auto parsed = parse_json(text.substr(0, at + 1));
+    if (!parsed || !parsed->is_object()) continue;
+    text.remove_prefix(at + kEnd.size());
+    return parsed->get_object();
+  }
+  return {};
 }
 
 /// Takes one word into the policy. Returns false if it is none.
@@ -69,16 +74,27 @@ bool take_word(std::string_view name, std::string_view value, bool has_value, bo
 
 }  // namespace
 
+bool is_name_of_tool(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+  });
+}
+
 Result<PolicyOption> parse_policy(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return fail(kExitUsage, "--policy: \"" + std::string(text) + "\": " + std::string(why));
   };
   PolicyOption out;
   std::string_view rest = text;
-  const std::size_t colon = rest.find(':');
-  if (colon != std::string_view::npos && is_name_of_tool(rest.substr(0, colon))) {
-    out.tool = rest.substr(0, colon);
-    rest.remove_prefix(colon + 1);
+  const std::size_t name_end = rest.find_first_of(":{");
+  if (name_end != std::string_view::npos && is_name_of_tool(rest.substr(0, name_end))) {
+    out.tool = rest.substr(0, name_end);
+    rest.remove_prefix(name_end);
+    if (rest.front() == ':') {
+      rest.remove_prefix(1);
+    } else if (out.arguments = take_arguments(rest); !out.arguments) {
+      return wrong("behind a tool's name, give a colon, or arguments as a JSON object and a colon");
+    }
   }
   // What matches may have commas in it, so it is the whole end.
   std::string_view pattern;

@@ -140,6 +140,10 @@ detail::ClientCall Client::begin_call(std::string_view tool, json::object argume
                std::move(options));
 }
 
+detail::ClientCall Client::begin_resumed(std::string_view resumption, CallOptions options) {
+  return {connection_, connection_->take_up(resumption, std::move(options))};
+}
+
 void Client::notify(std::string_view method, json::object params) {
   connection_->notify(method, std::move(params));
 }

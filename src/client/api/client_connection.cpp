@@ -207,9 +207,21 @@ ClientConnection::~ClientConnection() {
 }
 
 void ClientConnection::close(const std::shared_ptr<Core>& core, std::function<void()> done) {
+  auto sessions = std::exchange(core->taken_up, {});
+  if (core->session != nullptr) sessions.insert(std::exchange(core->session, {}));
+  if (sessions.empty()) return done ? done() : void();
+  const auto left = std::make_shared<std::size_t>(sessions.size());
+  for (const auto& session : sessions) {
+    close_session(core, session, [left, done] {
+      if (--*left == 0 && done) done();
+    });
+  }
+}
+
+void ClientConnection::close_session(const std::shared_ptr<Core>& core,
+                                     std::shared_ptr<ClientSession> session,
+                                     std::function<void()> done) {
   // Nothing uses the session any more but this, which keeps it until its link has ended.
-  std::shared_ptr<ClientSession> session = std::exchange(core->session, {});
-  if (session == nullptr) return done ? done() : void();
   ClientSession& closing = *session;
   closing.close([core, session = std::move(session), done = std::move(done)]() mutable {
     core->background->loop().post(
@@ -235,7 +247,20 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     const std::shared_ptr<Core> core;
     const bool counts;
     void pause(bool is_paused) const {
-      if (number != 0 && core->session != nullptr) core->session->pause(number, is_paused);
+      if (const auto begun = session.lock()) begun->pause(number, is_paused);
+    }
+    /// Nobody waits any more: ends it in one of these ways.
+    void end(void (ClientSession::*how)(ClientSession::Number)) {
+      is_given_up = true;
+      const auto begun = session.lock();
+      if (begun == nullptr) return;
+      ((*begun).*how)(number);
+      close_taken_up();
+    }
+    /// Of a session that was begun for this alone.
+    void close_taken_up() const {
+      const auto begun = session.lock();
+      if (core->taken_up.erase(begun) > 0) close_session(core, begun, {});
     }
     /// What holds up the connection that the call has, alone or with others.
     CallHolds& holds() {
@@ -247,12 +272,19 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
       }
       return *kept;
     }
+    std::weak_ptr<ClientSession> session = {};  // once it is begun, until that is closed
     ClientSession::Number number = 0;
     bool is_given_up = false;
     std::shared_ptr<CallHolds> own_holds = {};
   };
   const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
+  const auto on_end = [ticket](void (ClientSession::*how)(ClientSession::Number)) {
+    return [ticket, how] {
+      if (ticket->core->background->is_of_parent()) return;
+      ticket->core->background->loop().post([ticket, how] { ticket->end(how); });
+    };
+  };
   const auto state = std::make_shared<ClientCall::State>(
       options.max_events,
       [core = core_] {
@@ -260,15 +292,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
           throw std::logic_error("a callback of a client must not wait for the client");
         }
       },
-      [ticket] {
-        if (ticket->core->background->is_of_parent()) return;
-        ticket->core->background->loop().post([ticket] {
-          ticket->is_given_up = true;
-          ClientSession* const session = ticket->core->session.get();
-          if (ticket->number != 0 && session != nullptr) session->cancel(ticket->number);
-        });
-      },
-      options.event_params);
+      on_end(&ClientSession::cancel), options.event_params);
+  if (options.resumable) state->leave_with(on_end(&ClientSession::leave));
   if (options.holds_up) {
     // In the order of what is said here, as the session may not be touched on the user's thread.
     state->hold_up([ticket](Holding holding) {
@@ -286,12 +311,21 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
   state->cancel_on({options.stop, stop_});
   const auto least = parse_logging_level(options.log_level);
   loop.post([core = core_, ticket, state, least, wants_parts = options.partial_results,
-             begin = std::move(begin)]() mutable {
+             is_resumable = options.resumable, begin = std::move(begin)]() mutable {
     if (ticket->is_given_up || !core->session) return;
     RequestCallbacks callbacks{
         .on_progress = [state](const json::object& said) { state->add(said); },
         .on_reissued = [state] { state->restart(); },
-        .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }};
+        .on_answer =
+            [state, weak = std::weak_ptr(ticket)](Result<json::object> answer) {
+              if (const auto ended = weak.lock()) ended->close_taken_up();
+              state->end(std::move(answer));
+            }};
+    if (is_resumable) {
+      callbacks.on_position = [state](std::string position, bool comes_alone) {
+        state->mark(std::move(position), comes_alone);
+      };
+    }
     if (least) {
       callbacks.on_log = [state, least = *least](const json::object& said) {
         const auto level = parse_logging_level(text_at(said, "level"));
@@ -305,7 +339,9 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
         state->add(said, ClientCall::State::Said::partial_result, missing);
       };
     }
-    ticket->number = begin(*core->session, std::move(callbacks));
+    Begun begun = begin(core->session, std::move(callbacks));
+    ticket->session = begun.session;
+    ticket->number = begun.number;
   });
   return state;
 }
@@ -326,8 +362,9 @@ std::shared_ptr<ClientCall::State> ClientConnection::begin(std::string_view meth
        request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
                                 .timeout = options.timeout,
                                 .may_become_task = may_become_task}](
-          ClientSession& session, RequestCallbacks callbacks) mutable {
-        return session.begin(std::move(method), std::move(params), request, std::move(callbacks));
+          const std::shared_ptr<ClientSession>& session, RequestCallbacks callbacks) mutable {
+        return Begun{session, session->begin(std::move(method), std::move(params), request,
+                                             std::move(callbacks))};
       },
       options);
 }
@@ -337,9 +374,29 @@ std::shared_ptr<ClientCall::State> ClientConnection::follow_task(std::string id,
   return run(
       [id = std::move(id),
        request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
-                                .timeout = options.timeout}](ClientSession& session,
-                                                             RequestCallbacks callbacks) mutable {
-        return session.follow_task(std::move(id), request, std::move(callbacks));
+                                .timeout = options.timeout}](
+          const std::shared_ptr<ClientSession>& session, RequestCallbacks callbacks) mutable {
+        return Begun{session, session->follow_task(std::move(id), request, std::move(callbacks))};
+      },
+      options);
+}
+
+std::shared_ptr<ClientCall::State> ClientConnection::take_up(std::string_view resumption,
+                                                             const CallOptions& options) {
+  return run(
+      [core = core_, from = parse_stream_position(resumption),
+       request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
+                                .timeout = options.timeout}](
+          const std::shared_ptr<ClientSession>& session, RequestCallbacks callbacks) mutable {
+        const auto on_answer = callbacks.on_answer;
+        const auto taken_up =
+            from ? session->take_up(*from, request, std::move(callbacks)) : nullptr;
+        if (taken_up != nullptr) {
+          core->taken_up.insert(taken_up);
+        } else {
+          on_answer(fail(kLostConnection, "The call cannot be taken up over this connection"));
+        }
+        return Begun{taken_up, ClientSession::kTakenUp};
       },
       options);
 }
@@ -351,8 +408,8 @@ std::shared_ptr<ClientCall::State> ClientConnection::watch(WatchOptions options)
                             .resources = options.resources,
                             .uris = std::move(options.uris),
                             .level = std::move(options.log_level)}](
-          ClientSession& session, RequestCallbacks callbacks) mutable {
-        return session.watch(std::move(filter), std::move(callbacks));
+          const std::shared_ptr<ClientSession>& session, RequestCallbacks callbacks) mutable {
+        return Begun{session, session->watch(std::move(filter), std::move(callbacks))};
       },
       {.stop = options.stop, .max_events = options.max_waiting}, false);
 }

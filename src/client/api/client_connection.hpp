@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ class ClientConnection final {
                                                          bool may_become_task = false);
   [[nodiscard]] std::shared_ptr<ClientCall::State> follow_task(std::string id,
                                                                const CallOptions& options);
+  /// Goes on with a call whose CallEvent::resumption this is.
+  [[nodiscard]] std::shared_ptr<ClientCall::State> take_up(std::string_view resumption,
+                                                           const CallOptions& options);
   [[nodiscard]] std::shared_ptr<ClientCall::State> watch(WatchOptions options);
   void notify(std::string_view method, json::object params);
   /// How many requests and tasks somebody waits for; watches are not counted.
@@ -71,7 +75,8 @@ class ClientConnection final {
     /// Throws Error if the loop runs in the parent of this process.
     [[nodiscard]] EventLoop& loop() const;
     // Used on the loop alone:
-    std::shared_ptr<ClientSession> session = {};  // null once it is closed
+    std::shared_ptr<ClientSession> session = {};             // null once it is closed
+    std::set<std::shared_ptr<ClientSession>> taken_up = {};  // beside it, for a call each
     std::map<std::uint64_t, Listener> listeners = {};
     std::shared_ptr<CallHolds> holds = {};  // of calls that share the connection; made when needed
     LogLimit dropped;                       // notifications
@@ -79,8 +84,13 @@ class ClientConnection final {
     std::atomic<std::size_t> under_way = 0;
   };
 
-  /// Begins something of the session, as a request of the caller. `counts`: see under_way().
-  using Begin = UniqueFunction<ClientSession::Number(ClientSession& session, RequestCallbacks)>;
+  struct Begun {
+    std::shared_ptr<ClientSession> session;
+    ClientSession::Number number;
+  };
+  /// Begins something of the session, or of one beside it, as a request of the caller. `counts`:
+  /// see under_way().
+  using Begin = UniqueFunction<Begun(const std::shared_ptr<ClientSession>&, RequestCallbacks)>;
   std::shared_ptr<ClientCall::State> run(Begin begin, const CallOptions& options,
                                          bool counts = true);
 
@@ -91,6 +101,8 @@ class ClientConnection final {
   /// waits for it: question_stop().
   void ask(ServerQuestion question, const ClientAnswer& answer);
   static void close(const std::shared_ptr<Core>& core, std::function<void()> done);
+  static void close_session(const std::shared_ptr<Core>& core,
+                            std::shared_ptr<ClientSession> session, std::function<void()> done);
 
   std::shared_ptr<void> kept_;
   std::shared_ptr<Core> core_;

@@ -15,6 +15,16 @@ HttpLink::~HttpLink() {
   leave();
 }
 
+void HttpLink::open(Owner& owner) {
+  owner_ = &owner;
+  if (!from_) return;
+  const std::uint64_t number = ++last_number_;
+  const auto exchange =
+      std::make_shared<Exchange>(*this, number, from_->request, revision_, nullptr);
+  exchanges_.emplace(number, exchange);
+  exchange->take_up(from_->last_event);
+}
+
 void HttpLink::close(std::function<void()> done) {
   last_words_.begin(std::move(done), [this] { leave(); });
   owner_ = &nobody();
@@ -32,7 +42,7 @@ void HttpLink::leave() {
   forget_waiting();
   for (const auto& [number, exchange] : std::exchange(exchanges_, {})) exchange->detach();
   std::function<void()> done = last_words_.end();
-  if (session_id_.empty()) return done();
+  if (session_id_.empty() || leaves_session_) return done();
   HttpHeaderList headers = headers_for({.text = {}, .revision = revision_});
   session_id_.clear();
   http_.send_last(
@@ -49,6 +59,7 @@ Result<void> HttpLink::send(OutgoingMessage message) {
   const bool is_initialized = message.method == "notifications/initialized";
   if (begins_session) {
     session_id_.clear();
+    leaves_session_ = false;
     if (initializing_ != 0) initialized(false);
     forget_session();
   }
@@ -136,6 +147,22 @@ bool HttpLink::drop(const RequestId& id) {
     return !dropped->is_legacy();
   }
   return false;
+}
+
+void HttpLink::leave_answer(const RequestId& id) {
+  leaves_session_ = true;
+  drop(id);
+}
+
+std::unique_ptr<ServerLink> HttpLink::take_up(const StreamPosition& from) {
+  const bool has_session = from.session.empty() || Exchange::is_session_id(from.session);
+  if (!has_session || !Exchange::is_event_id(from.last_event)) return nullptr;
+  auto link = std::make_unique<HttpLink>(*loop_, options_);
+  link->session_id_ = from.session;
+  link->revision_ = from.revision;
+  link->leaves_session_ = true;
+  link->from_ = from;
+  return link;
 }
 
 void HttpLink::pause(const RequestId& id, bool is_paused) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,18 +46,20 @@ struct HttpLinkOptions {
 class HttpLink final : public ServerLink {
  public:
   HttpLink(EventLoop& loop, HttpLinkOptions options);
-  /// Ends a legacy session (DELETE).
+  /// Ends a legacy session (DELETE), unless an answer in it was left to be taken up.
   ~HttpLink() override;
   HttpLink(const HttpLink&) = delete;
   HttpLink& operator=(const HttpLink&) = delete;
 
-  void open(Owner& owner) override { owner_ = &owner; }
+  void open(Owner& owner) override;
   /// Notifications are sent one after another, so that they arrive in order; of answers, those
   /// beyond kMaxAnswers wait. Errors: kBusy, if kMaxPosts messages are under way; and if kMaxPosts
   /// notifications, kMaxPosts answers, or kMaxWaiting bytes of either wait.
   Result<void> send(OutgoingMessage message) override;
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
+  void leave_answer(const RequestId& id) override;
+  [[nodiscard]] std::unique_ptr<ServerLink> take_up(const StreamPosition& from) override;
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override { return true; }
   [[nodiscard]] bool carries_headers() const override { return true; }
@@ -131,6 +134,8 @@ class HttpLink final : public ServerLink {
   AuthorizedHttp http_;
   std::string session_id_;              // of a legacy session that has one
   const Revision* revision_ = nullptr;  // of a session, once it is agreed
+  bool leaves_session_ = false;         // somebody else goes on with it
+  std::optional<StreamPosition> from_;  // where open() takes up an answer
   bool is_listening_ = false;
   Reopening reopening_;
   /// The exchange that tells the server that the client is ready, until it is answered. What is

@@ -29,12 +29,6 @@ constexpr Duration kReopeningPause = std::chrono::seconds(30);
 /// The shortest wait before a stream is resumed, whatever the server asks for.
 constexpr Duration kShortestWait = std::chrono::milliseconds(100);
 
-/// Visible ASCII (2025-11-25, Session Management).
-bool is_session_id(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxSessionId &&
-         std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
-}
-
 /// How often it is asked to go on from an event that it may not know; a gateway may refuse it, too.
 constexpr std::size_t kMaxRefusalsOfEvent = 4;
 /// The longest id of an event that is sent back to the server.
@@ -74,6 +68,16 @@ Error error_of_status(int status, std::string_view challenge, std::string_view b
 
 }  // namespace
 
+/// Visible ASCII (2025-11-25, Session Management).
+bool HttpLink::Exchange::is_session_id(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxSessionId &&
+         std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
+}
+
+bool HttpLink::Exchange::is_event_id(std::string_view text) {
+  return text.size() <= kMaxEventId && is_field_value(text);
+}
+
 void HttpLink::Exchange::post(HttpHeaderList headers, std::string body, std::string_view method) {
   is_probe_ = is_probe(method);
   begins_session_ = method == "initialize";
@@ -101,6 +105,12 @@ void HttpLink::Exchange::listen(Reopening from) {
   Backoff::Policy policy = link_->options_.resumption;
   policy.attempts = std::numeric_limits<std::uint32_t>::max();
   backoff_ = Backoff(policy);
+  get();
+}
+
+void HttpLink::Exchange::take_up(std::string last_event) {
+  session_ = link_->session_id_;
+  last_event_ = std::move(last_event);
   get();
 }
 
@@ -193,7 +203,9 @@ void HttpLink::Exchange::on_complete() {
   }
   if (is_standalone_) return stream_refused();
   if (status_ / 100 == 2) return on_success();
-  if (is_get_ && is_passing_trouble(status_)) return stream_ended(not_resumed());
+  // Some servers refuse a second reader until they notice that the first one is gone.
+  const bool may_pass = is_passing_trouble(status_) || status_ == kConflict;
+  if (is_get_ && may_pass) return stream_ended(not_resumed());
   if (is_get_) return fail(unaddressed_.value_or(not_resumed()));
   on_refused();
 }
@@ -323,15 +335,21 @@ void HttpLink::Exchange::keep_place() {
   const std::string& id = events_.last_event_id();
   if (id == last_event_) return;
   // A server that names its events so cannot be asked to go on from one.
-  const bool is_sendable = id.size() <= kMaxEventId && is_field_value(id);
+  const bool is_sendable = is_event_id(id);
   has_unsendable_event_id_ = !is_sendable;
   last_event_ = is_sendable ? id : std::string();
 }
 
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
+  keep_place();
   backoff_.reset();
-  if (event.type != "message" || event.data.empty()) return;
+  const bool has_message = event.type == "message" && !event.data.empty();
+  if (is_legacy_ && !id_.empty() && !last_event_.empty()) {
+    link_->owner_->on_position(id_, session_, last_event_, !has_message);
+    if (link_ == nullptr) return;
+  }
+  if (!has_message) return;
   // The server goes on, so the answer may follow.
   const bool is_put_off = unaddressed_ && timer_ != 0 && link_->owner_->awaits(id_);
   if (is_put_off) link_->loop_->cancel(std::exchange(timer_, 0));
@@ -361,7 +379,9 @@ void HttpLink::Exchange::end_soon() {
 }
 
 Error HttpLink::Exchange::not_resumed() const {
-  return {status_, "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_)};
+  return {kLostConnection,
+          "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
+          {}};
 }
 
 std::string HttpLink::Exchange::why_unanswered() const {

@@ -35,6 +35,11 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
+  /// Whether a text can be the id of a session that is kept, and that of an event that is sent back
+  /// to the server.
+  static bool is_session_id(std::string_view text);
+  static bool is_event_id(std::string_view text);
+
   [[nodiscard]] const RequestId& id() const { return id_; }
   /// The end of its reply is not waited for any more. Returns the lane that it was in, or null.
   Lane* leave_lane() {
@@ -52,6 +57,8 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   /// Reads the stream of messages that belong to no request, from its beginning or from where
   /// another one has left off.
   void listen(Reopening from);
+  /// Reads the rest of an answer, from behind that event.
+  void take_up(std::string last_event);
   void pause(bool is_paused) {
     is_paused_ = is_paused;
     call_.pause(is_paused);

@@ -122,7 +122,7 @@ TEST_F(HttpLinkTest, AServerThatIsAwayForAMomentIsAskedForTheStreamAgain) {
     }
     ASSERT_TRUE(hears(1));
     EXPECT_THAT(said, ElementsAre(comes_back ? "{}"
-                                             : "504 The stream broke off and cannot be resumed: "
+                                             : "502 The stream broke off and cannot be resumed: "
                                                "HTTP 504"));
   }
 }
@@ -301,7 +301,7 @@ TEST_F(HttpLinkTest, EmptyStreamsAreNoSuccess) {
   post.reply->finish();
   next().reply->reply(404, {}, {});
   ASSERT_TRUE(hears(2));
-  EXPECT_EQ(said.back(), "404 The stream broke off and cannot be resumed: HTTP 404");
+  EXPECT_EQ(said.back(), "502 The stream broke off and cannot be resumed: HTTP 404");
 }
 
 TEST_F(HttpLinkTest, TheStreamOfALegacySessionIsOpenedAlthoughTheServerFailsAtFirst) {

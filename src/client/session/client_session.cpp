@@ -1,5 +1,7 @@
 #include "client/session/client_session.hpp"
 
+#include <charconv>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -183,6 +185,34 @@ ClientSession::Number ClientSession::begin(std::string method, json::object para
   return number;
 }
 
+std::shared_ptr<ClientSession> ClientSession::take_up(const StreamPosition& from,
+                                                      const RequestOptions& options,
+                                                      RequestCallbacks callbacks) {
+  std::int64_t id = 0;
+  const char* const end = from.request.data() + from.request.size();
+  const auto [read, error] = std::from_chars(from.request.data(), end, id);
+  if (error != std::errc() || read != end || id <= 0) return nullptr;
+  std::unique_ptr<ServerLink> link = link_->take_up(from);
+  if (link == nullptr) return nullptr;
+  Options beside = options_;
+  beside.first_question = ++beside_ << 32U;
+  beside.on_renewed = {};
+  beside.on_lost = {};
+  const auto session = std::make_shared<ClientSession>(*loop_, std::move(link), std::move(beside));
+  session->renew_no_more();
+  session->server_ = {.revision = from.revision, .about = server_.about};
+  session->last_number_ = kTakenUp;
+  OpenRequest& request = session->requests_.add(kTakenUp, {.method = "tools/call",
+                                                           .params = {},
+                                                           .options = cut_to_forever(options),
+                                                           .callbacks = std::move(callbacks),
+                                                           .can_be_left = true});
+  session->requests_.take_up_round(kTakenUp, request, id);
+  session->link_->open(*session);
+  session->expect(kTakenUp, request);
+  return session;
+}
+
 bool ClientSession::is_cached(std::string_view method, const json::object& params) const {
   return options_.caches && server_.revision->cache_hints && ResultCache::is_cacheable(method) &&
          !params.contains("_meta");
@@ -307,6 +337,13 @@ void ClientSession::cancel(Number number) {
   if (requests_.find(number) == nullptr) return;
   const OpenRequest request = remove(number);
   tell_cancelled(request, "nobody waits for the answer");
+}
+
+void ClientSession::leave(Number number) {
+  const OpenRequest* const request = requests_.find(number);
+  if (request == nullptr || !request->can_be_left || request->id == 0) return cancel(number);
+  link_->leave_answer(std::to_string(request->id));
+  remove(number);
 }
 
 void ClientSession::close(std::function<void()> done) {

@@ -64,6 +64,17 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// its own progress token.
   Number begin(std::string method, json::object params, const RequestOptions& options,
                RequestCallbacks callbacks);
+  /// A session beside this one, with the same options, that goes on with a request of a former
+  /// session: its answer is read from that position on. It has no other requests, and ends no
+  /// session. `callbacks` are told later. Null: the link cannot do that.
+  [[nodiscard]] std::shared_ptr<ClientSession> take_up(const StreamPosition& from,
+                                                       const RequestOptions& options,
+                                                       RequestCallbacks callbacks);
+  /// Of the request that take_up() has begun.
+  static constexpr Number kTakenUp = 1;
+  /// Drops the request without an answer, and without telling the server, if a position of it was
+  /// told where somebody else can take it up; see take_up(). If not, cancels it.
+  void leave(Number number);
   /// Waits for the end of a task, whoever has begun it; see TaskFollower. Its answer is the task's.
   /// Without an answer to a question for its state for `idle_timeout`, it asks again, a few times.
   /// Dropping it leaves the task alone.
@@ -117,6 +128,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_old_session_over(const RequestId& id) override { to_new_session(id, false); }
   void on_session_doubted() override;
   void on_listening() override;
+  void on_position(const RequestId& id, std::string_view session, std::string_view last_event,
+                   bool comes_alone) override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
 
@@ -206,6 +219,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   bool has_no_session_ = false;  // it could not be replaced
   bool is_preparing_ = false;    // the new one, before anything is sent again
   std::uint64_t sessions_ = 0;   // that were begun in place of a forgotten one
+  std::uint64_t beside_ = 0;     // sessions that were begun beside this one
   bool renews_ = true;
   std::vector<Number> held_;  // requests that wait for a new session
   std::size_t paused_ = 0;    // requests that the link was told to pause

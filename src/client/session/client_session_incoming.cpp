@@ -110,7 +110,11 @@ bool ClientSession::is_too_late(const Message& message, const RequestId* reply_t
 void ClientSession::on_request(const Message& message, Number number) {
   OpenRequest* const request = message.method == "ping" ? nullptr : requests_.find(number);
   if (request != nullptr && request->session != sessions_) return end_asked(number);
-  if (request != nullptr) request->was_asked = true;
+  if (request != nullptr) {
+    request->was_asked = true;
+    // Whoever takes the answer up must be asked as well.
+    if (request->callbacks.on_position) request->callbacks.on_position({}, false);
+  }
   server_requests_.on_request(message, number);
 }
 
@@ -381,6 +385,23 @@ void ClientSession::on_session_doubted() {
 
 void ClientSession::on_listening() {
   if (const auto told = options_.on_listening) told();
+}
+
+void ClientSession::on_position(const RequestId& id, std::string_view session,
+                                std::string_view last_event, bool comes_alone) {
+  const Number number = requests_.number_of(id);
+  OpenRequest* const request = requests_.find(number);
+  if (request == nullptr || !request->callbacks.on_position) return;
+  // Behind a question that is unanswered nobody can go on.
+  if (server_requests_.is_our_turn(number)) return;
+  const std::shared_ptr<ClientSession> keep = shared_from_this();
+  request->can_be_left = true;
+  const auto told = request->callbacks.on_position;
+  told(to_text({.revision = server_.revision,
+                .session = std::string(session),
+                .request = id,
+                .last_event = std::string(last_event)}),
+       comes_alone);
 }
 
 void ClientSession::on_lost(const Error& why) {

@@ -196,6 +196,9 @@ test('limits and what goes wrong are said', async (t) => {
   for (const [args, text, status] of [
     [['--policy', 'sometimes', 'x'], /--policy: "sometimes": give pass, chunk/, 2],
     [['--policy', 'match=(', 'x'], /no regular expression/, 2],
+    [['--policy', 'nothing{"n":1}:chunk', 'x'], /There is no tool nothing, which has a policy/, 2],
+    [['--grace', 'soon', 'x'], /--grace: "soon": give \[TOOL:\]TIME/, 2],
+    [['--grace', 'nothing:1s', 'x'], /There is no tool nothing, which has a grace/, 2],
     [['--max-turns', '0', 'x'], /--max-turns/, 2],
     [['--max-cost', '1', 'x'], /--max-cost needs --price/, 2],
     [['--max-cost', '', 'x'], /--max-cost/, 2],

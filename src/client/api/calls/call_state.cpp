@@ -54,6 +54,24 @@ void ClientCall::State::add(const json::object& said, Said what, std::uint64_t m
   if (has_ended_) return;
   // Parts of the result have numbers, and go on.
   if (what != Said::partial_result) event.is_restart = std::exchange(restarts_, false);
+  event.resumption = std::exchange(position_, {});
+  bytes += event.resumption.size();
+  put(std::move(event), bytes, std::move(lock));
+}
+
+void ClientCall::State::mark(std::string position, bool comes_alone) {
+  std::unique_lock lock(mutex_);
+  if (has_ended_) return;
+  if (!comes_alone) {
+    position_ = std::move(position);
+    return;
+  }
+  const std::size_t bytes = position.size();
+  position_.clear();
+  put({.resumption = std::move(position), .has_no_message = true}, bytes, std::move(lock));
+}
+
+void ClientCall::State::put(CallEvent event, std::size_t bytes, std::unique_lock<std::mutex> lock) {
   if (next_) {
     auto done = std::exchange(next_, {});
     is_awaited_ = false;
@@ -87,6 +105,7 @@ void ClientCall::State::end(Outcome outcome) {
   const auto give_up = std::exchange(give_up_, {});
   if (is_held_up_ && hold_) hold_(Holding::over);
   const auto hold = std::exchange(hold_, {});
+  const auto leave = std::exchange(leave_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});
   std::optional<Outcome> awaited;
@@ -104,6 +123,14 @@ void ClientCall::State::cancel() {
   if (!give_up) return;
   give_up();
   end(std::unexpected(Error{kCancelled, "The call was cancelled", {}}));
+}
+
+void ClientCall::State::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (give_up_ && leave_) give_up_ = std::exchange(leave_, {});
+  }
+  cancel();
 }
 
 void ClientCall::State::cancel_on(std::initializer_list<std::stop_token> stops) {
@@ -204,6 +231,9 @@ bool ClientCall::is_ready() const {
 }
 void ClientCall::cancel() {
   state_->cancel();
+}
+void ClientCall::leave() {
+  state_->leave();
 }
 
 }  // namespace sluice::detail

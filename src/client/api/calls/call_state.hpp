@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 
 #include "client/api/calls/call_holds.hpp"
 #include "client/api/calls/event_queue.hpp"
@@ -33,6 +34,8 @@ class ClientCall::State final {
   enum class Said : std::uint8_t { progress, log, partial_result };
   /// The params of a notification, and how many are missing before it.
   void add(const json::object& params, Said what = Said::progress, std::uint64_t missing = 0);
+  /// See RequestCallbacks::on_position.
+  void mark(std::string position, bool comes_alone);
   /// The next event begins anew.
   void restart();
   void end(Outcome outcome);
@@ -45,13 +48,18 @@ class ClientCall::State final {
   void on_result(std::move_only_function<void(Outcome)> done);
   bool is_ready() const;
   void cancel();
+  void leave();
   /// The server need not be read while half of the events that may wait do. `hold` says so, on any
   /// thread, and how that ends. It must not call this. Call before the first event.
   void hold_up(std::function<void(Holding)> hold) { hold_ = std::move(hold); }
+  /// What leave() calls in place of `give_up`. Call before the first event.
+  void leave_with(std::function<void()> leave) { leave_ = std::move(leave); }
   /// Cancels when any of these is requested. Call once.
   void cancel_on(std::initializer_list<std::stop_token> stops);
 
  private:
+  /// Passes an event on, with the lock held, which is released. `bytes`: of memory.
+  void put(CallEvent event, std::size_t bytes, std::unique_lock<std::mutex> lock);
   /// The next event, if it is there or there will be none. Call with the mutex held.
   bool take(std::optional<CallEvent>& event);
   /// Call without the mutex, after events were added or taken.
@@ -62,10 +70,12 @@ class ClientCall::State final {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> give_up_;  // empty once the call has ended
+  std::function<void()> leave_;    // empty: the call cannot be left
   EventQueue events_;
   std::function<void(Holding)> hold_;  // empty: nothing is held up
   bool is_held_up_ = false;
   bool restarts_ = false;
+  std::string position_;  // behind the next event
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken
   bool is_taken_ = false;           // the outcome, or somebody waits for it

@@ -45,6 +45,46 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
   EXPECT_LE(2 * bytes, CallOptions::kMaxEventBytes) << "each has its message twice";
 }
 
+TEST_F(CallStateTest, APositionComesWithWhatIsBeforeIt) {
+  ClientCall::State state = make(10);
+  state.mark("one", true);
+  state.mark("two", false);
+  state.mark("three", false);
+  state.add(said(1, 1));
+  state.add(said(2, 1));
+  state.mark("four", false);
+  state.mark({}, false);
+  state.add(said(3, 1));
+  state.end(json::object());
+  std::vector<std::string> positions;
+  while (const std::optional<CallEvent> event = state.next()) {
+    positions.push_back(event->resumption);
+    EXPECT_EQ(event->has_no_message, positions.size() == 1);
+  }
+  EXPECT_EQ(positions, (std::vector<std::string>{"one", "three", "", ""}));
+}
+
+TEST_F(CallStateTest, APositionThatIsDroppedIsNothingThatWasSaid) {
+  ClientCall::State state = make(1);
+  state.mark("one", true);
+  state.add(said(1, 1));
+  finish(state);
+  EXPECT_EQ(taken, 1U);
+  EXPECT_EQ(dropped, 0U);
+}
+
+TEST_F(CallStateTest, WhatIsLeftIsNotGivenUp) {
+  for (const bool can_leave : {true, false}) {
+    std::vector<std::string> told;
+    ClientCall::State state(10, [] {}, [&told] { told.emplace_back("given up"); });
+    if (can_leave) state.leave_with([&told] { told.emplace_back("left"); });
+    state.leave();
+    state.cancel();
+    EXPECT_EQ(told, std::vector<std::string>{can_leave ? "left" : "given up"});
+    EXPECT_TRUE(state.is_ready());
+  }
+}
+
 TEST_F(CallStateTest, TheServerIsHeldUpSoThatNothingIsDropped) {
   ClientCall::State state = make(10);
   std::vector<Holding> told;

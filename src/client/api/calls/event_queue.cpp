@@ -32,7 +32,8 @@ CallEvent EventQueue::pop() {
 }
 
 void EventQueue::drop_oldest() {
-  const std::uint64_t dropped = pop().dropped + 1;
+  const CallEvent oldest = pop();
+  const std::uint64_t dropped = oldest.dropped + (oldest.has_no_message ? 0 : 1);
   entries_[first_].event.dropped += dropped;
 }
 

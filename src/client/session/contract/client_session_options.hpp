@@ -50,6 +50,8 @@ struct ClientSessionOptions {
   /// Bytes that the unanswered questions may take. A question that does not fit fails.
   std::size_t max_question_memory = std::size_t{64} << 20U;
   int max_rounds = 10;  // of one request (MRTR)
+  /// Questions have numbers behind this one, so that several sessions can ask the same user.
+  std::uint64_t first_question = 0;
   /// Whether results are kept while they are fresh; see ResultCache.
   bool caches = false;
   /// Whether the result of a tool that does not follow its outputSchema is an error; see

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/session/contract/stream_position.hpp"
 #include "core/error.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
@@ -65,6 +66,11 @@ class ServerLink {
     /// transports that open a stream of its own for them say so (2025-11-25, Listening for Messages
     /// from the Server).
     virtual void on_listening() {}
+    /// The answer to a request can be taken up behind the event `last_event` of its stream, in this
+    /// session; see ServerLink::take_up(). Told before the message of that event, unless
+    /// `comes_alone`.
+    virtual void on_position(const RequestId& /*id*/, std::string_view /*session*/,
+                             std::string_view /*last_event*/, bool /*comes_alone*/) {}
     /// Whether the request is unanswered, and somebody waits for the answer.
     [[nodiscard]] virtual bool awaits(const RequestId& id) const = 0;
     /// The link is over. Nothing follows.
@@ -79,6 +85,14 @@ class ServerLink {
   /// Nobody waits for this request's answer any more. Returns whether the server hears of that by
   /// the transport, so that it need not be told (2026-07-28, Cancellation).
   virtual bool drop(const RequestId& id) = 0;
+  /// Somebody else takes up the answer to this request, at a position that was told. It is not
+  /// cancelled, and its session is not ended.
+  virtual void leave_answer(const RequestId& id) { drop(id); }
+  /// A link to the same server that reads the rest of an answer once it is opened, in the session
+  /// of that and without ending it. Null: the transport cannot, or the position is none of it.
+  [[nodiscard]] virtual std::unique_ptr<ServerLink> take_up(const StreamPosition& /*from*/) {
+    return nullptr;
+  }
   /// Stops reading what the server sends about this request, so that the server waits; false: reads
   /// again. If shares_connection(), nothing is read while a request is paused. What has been read
   /// already is still passed on, at most 64 KiB and a message. A request that is over must not be

@@ -14,7 +14,8 @@ Questions::Questions(Executor& loop, const ClientSessionOptions& options)
       most_memory_(options.max_question_memory),
       capabilities_(decode_client_capabilities(options.capabilities, newest_revision(Era::modern))),
       state_(std::make_shared<State>(State{
-          .on_question = options.on_question, .on_withdrawn = options.on_withdrawn, .open = {}})) {}
+          .on_question = options.on_question, .on_withdrawn = options.on_withdrawn, .open = {}})),
+      last_number_(options.first_question) {}
 
 Questions::~Questions() {
   // Whoever waits for an answer may be gone before `state_` is.

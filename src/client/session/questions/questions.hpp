@@ -81,7 +81,7 @@ class Questions {
   const std::size_t most_memory_;
   const ClientCapabilities capabilities_;
   std::shared_ptr<State> state_;
-  std::uint64_t last_number_ = 0;
+  std::uint64_t last_number_;
 };
 
 }  // namespace sluice

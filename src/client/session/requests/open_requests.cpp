@@ -63,6 +63,11 @@ void OpenRequests::begin_round(Number number, OpenRequest& request) {
   by_id_[request.id] = number;
 }
 
+void OpenRequests::take_up_round(Number number, OpenRequest& request, std::int64_t id) {
+  last_id_ = id - 1;
+  begin_round(number, request);
+}
+
 void OpenRequests::end_round(OpenRequest& request) {
   by_id_.erase(std::exchange(request.id, 0));
   stop_waiting(request);

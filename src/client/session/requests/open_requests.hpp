@@ -38,6 +38,7 @@ struct OpenRequest {
   json::object inputs{};       // the answers of this round
   std::map<std::string, std::uint64_t> open_inputs{};  // by their keys: its unanswered questions
   std::uint64_t session = 0;                           // that this round belongs to
+  bool can_be_left = false;                            // for somebody who takes up its answer
   std::uint64_t next_part = 0;       // of the result: its number, also if this round is sent again
   std::uint64_t faults = 0;          // of the server, before this request
   Backoff reissues{kReissues};       // after its stream broke off
@@ -72,6 +73,8 @@ class OpenRequests {
 
   /// Gives the request the id of a new round.
   void begin_round(Number number, OpenRequest& request);
+  /// Gives it the id that the server knows it by already, before there are others.
+  void take_up_round(Number number, OpenRequest& request, std::int64_t id);
   /// The server is done with the round, so nothing is expected of it.
   void end_round(OpenRequest& request);
   /// Waits for the server from now on, for as long as it may be silent.
