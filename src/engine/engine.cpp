@@ -1,6 +1,12 @@
 #include "engine/engine.hpp"
 
+#include "rpc/error_codes.hpp"
+
 namespace sluice {
+
+void Engine::change(ModelChange /*change*/, ChangeDone then) {
+  then(fail(kMethodNotFound, "not with this engine (" + info().engine + ")"));
+}
 
 std::size_t text_bytes(const ChatMessage& message) {
   std::size_t bytes = message.role.size() + message.content.size() + message.tool_call_id.size() +

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "engine/model_change.hpp"
 #include "sluice/chat.hpp"
 
 namespace sluice {
@@ -57,6 +58,10 @@ struct GenerationRequest {
   /// Whether `continues` of a later request may be this one's generation, which then keeps its
   /// tokens as long as it lives: at most 4 bytes for each of the context.
   bool keeps_sequence = false;
+  std::string lora_adapter;  // the name of one that was loaded (LoadLora); empty: none is used
+  /// A file for the prompt, which is saved there (LoadPromptCache reads it); empty: it is not. An
+  /// engine that has no such files refuses it.
+  std::string prompt_cache;
   // Used by the synthetic engine only:
   std::optional<std::int64_t> count;  // chunks to emit
   std::optional<std::int64_t>
@@ -162,6 +167,10 @@ struct EngineInfo {
   bool checks_schema = false;
   bool takes_images = false;  // whether it passes ChatMessage::images on to the model
   bool alternates = false;    // whether its template refuses two messages of a user in a row
+  // What change() takes, besides what a model of its kind may lack:
+  bool loads_adapters = false;
+  bool loads_prompt_caches = false;
+  bool takes_cross_attention = false;
 };
 
 /// Statistics of an engine, counted since its start unless marked as current values.
@@ -187,6 +196,10 @@ class Engine {
   virtual Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                                     std::shared_ptr<GenerationSink> sink,
                                                     Executor& home) = 0;
+  /// Changes the model for the requests that are started after `then` was told of success. One
+  /// that is under way is not touched. `then` may wait for its end, and is not called within this,
+  /// except for a change that the engine never takes.
+  virtual void change(ModelChange change, ChangeDone then);
   [[nodiscard]] virtual EngineInfo info() const = 0;
   [[nodiscard]] virtual EngineStats stats() const = 0;
   /// Cancels all generations and waits until no sink will be called again.

@@ -14,6 +14,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -44,6 +45,11 @@ struct Step {
   std::string rest;
 };
 
+Step step_of(const std::string& line) {
+  const std::size_t space = line.find(' ');
+  return {line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)};
+}
+
 std::vector<Step> default_script() {
   return {{"say", "Hello"}, {"say", ", "}, {"say", "world"}, {"say", "."}};
 }
@@ -55,8 +61,7 @@ std::vector<Step> read_script() {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
-    const std::size_t space = line.find(' ');
-    Step step{line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)};
+    Step step = step_of(line);
     if (step.word == "repeat") {
       std::istringstream rest(step.rest);
       std::size_t times = 0;
@@ -109,6 +114,10 @@ std::string numbered(int number) {
          ",\"t_ns\":" + std::to_string(std::chrono::nanoseconds(now).count()) + "}\n";
 }
 
+const char* text_of(const char* text) {
+  return text == nullptr ? "" : text;
+}
+
 void log(const std::string& line) {
   static std::mutex mutex;
   const char* const path = std::getenv("FAKE_RKLLM_LOG");
@@ -129,17 +138,36 @@ struct Model {
   bool skips_special = true;
   bool is_paused = false;
   std::int32_t last_token = 0;
+#if FAKE_RKLLM_ABI >= 121
+  RKLLMCrossAttnParam attention{};
+#endif
   std::vector<int> cached;  // tokens, one number for each of the batch
   std::atomic<bool> is_running = false;
   std::atomic<bool> is_aborted = false;
 };
 
-/// The result of a function that a script says by its name, such as "lora -1".
-int scripted(const Model& model, const std::string& name) {
+/// The result of a function that a script says by its name, such as "lora -1". Nothing: it says
+/// none.
+std::optional<int> scripted_result(const Model& model, const std::string& name) {
   for (const Step& step : model.script) {
-    if (step.word == name) return std::stoi(step.rest);
+    if (step.word != name || misbehave(step_of(step.rest))) continue;
+    return std::stoi(step.rest);
   }
-  return 0;
+  return std::nullopt;
+}
+
+int scripted(const Model& model, const std::string& name) {
+  return scripted_result(model, name).value_or(0);
+}
+
+/// The same of a function that reads a file, which begins with `kind`. A script may say that
+/// another one is read, too.
+int scripted_load(const Model& model, const std::string& name, const char* path,
+                  const std::string& kind) {
+  if (const std::optional<int> result = scripted_result(model, name)) return *result;
+  std::string first;
+  std::ifstream(text_of(path)) >> first;
+  return first == kind ? 0 : -1;
 }
 
 std::string describe(const RKLLMInput& input) {
@@ -274,7 +302,22 @@ int say_output(const std::string& command, const RKLLMInput& input, const Model&
 }
 
 int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, void* userdata) {
-  log("run" + describe(input) + describe(params));
+  std::string line = "run" + describe(input) + describe(params);
+#if FAKE_RKLLM_ABI >= 121
+  // Read now, so that whoever has let go of it is found out.
+  if (const RKLLMCrossAttnParam& given = model.attention; given.encoder_pos != nullptr) {
+    const auto last = static_cast<std::size_t>(given.num_tokens) - 1;
+    line += " attends=" + std::to_string(given.encoder_pos[last]) + "," +
+            std::to_string(given.encoder_mask[last]) + "," +
+            std::to_string(given.encoder_k_cache[last]) + "," +
+            std::to_string(given.encoder_v_cache[last]);
+  }
+#endif
+  log(line);
+  if (const RKLLMPromptCacheParam* const cache = params.prompt_cache_params;
+      cache != nullptr && cache->save_prompt_cache != 0) {
+    std::ofstream(cache->prompt_cache_path) << "cache" << describe(input) << '\n';
+  }
   if (model.is_running.exchange(true)) return -1;
   model.is_aborted = false;
   const bool goes_on = model.is_paused;
@@ -341,10 +384,6 @@ Model& model_of(LLMHandle handle) {
   return *static_cast<Model*>(handle);
 }
 
-const char* text_of(const char* text) {
-  return text == nullptr ? "" : text;
-}
-
 }  // namespace
 
 RKLLMParam rkllm_createDefaultParam() {
@@ -380,17 +419,18 @@ int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback)
   log(std::string("init model=") + text_of(param->model_path) + " context=" +
       std::to_string(param->max_context_len) + " max=" + std::to_string(param->max_new_tokens) +
       " domain=" + std::to_string(param->extend_param.base_domain_id) +
-      " temperature=" + std::to_string(param->temperature));
+      " temperature=" + std::to_string(param->temperature)
+#if FAKE_RKLLM_ABI >= 121
+      + (param->extend_param.use_cross_attn != 0 ? " cross-attention" : "")
+#endif
+  );
   for (const Step& step : model->script) {
     if (step.word != "init") continue;
     if (step.rest == "null") {
       *handle = nullptr;
       return 0;
     }
-    const std::size_t space = step.rest.find(' ');
-    const Step inner{step.rest.substr(0, space),
-                     space == std::string::npos ? "" : step.rest.substr(space + 1)};
-    if (misbehave(inner)) continue;
+    if (misbehave(step_of(step.rest))) continue;
     return std::stoi(step.rest);
   }
 #if FAKE_RKLLM_ABI == 130
@@ -447,12 +487,12 @@ int rkllm_is_running(LLMHandle handle) {
 int rkllm_load_lora(LLMHandle handle, RKLLMLoraAdapter* adapter) {
   log(std::string("load_lora ") + text_of(adapter->lora_adapter_path) + " " +
       text_of(adapter->lora_adapter_name) + " " + std::to_string(adapter->scale));
-  return scripted(model_of(handle), "lora");
+  return scripted_load(model_of(handle), "lora", adapter->lora_adapter_path, "adapter");
 }
 
 int rkllm_load_prompt_cache(LLMHandle handle, const char* path) {
   log(std::string("load_prompt_cache ") + text_of(path));
-  return scripted(model_of(handle), "load-cache");
+  return scripted_load(model_of(handle), "load-cache", path, "cache");
 }
 
 int rkllm_release_prompt_cache(LLMHandle handle) {
@@ -504,6 +544,7 @@ int rkllm_set_function_tools(LLMHandle handle, const char* system, const char* t
 
 int rkllm_set_cross_attn_params(LLMHandle handle, RKLLMCrossAttnParam* params) {
   log("set_cross_attn_params " + std::to_string(params->num_tokens));
+  model_of(handle).attention = *params;
   return scripted(model_of(handle), "cross-attention");
 }
 #endif

@@ -214,6 +214,14 @@ Result<void> check_together(const ServeConfig& config) {
                                   " have the same key; give each a key of its own");
     }
   }
+  for (const std::string& name : config.access.operators) {
+    if (std::ranges::find(config.access.api_keys, name, &ApiKey::name) !=
+        config.access.api_keys.end()) {
+      continue;
+    }
+    return fail(kExitUsage, "--operator: there is no API key named " + name +
+                                "; give one with --api-key " + name + "=KEY or --api-key-file");
+  }
   // The default gives way to a lower limit.
   if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {
     return fail(kExitUsage, "--task-ttl: " + format_duration(config.tasks.ttl) +

@@ -62,6 +62,8 @@ struct ServeConfig {
     std::string chat_template;       // a file; empty: the model's
     std::string rkllm_library;       // the NPU's runtime; empty: it is looked for
     std::string rkllm_abi = "auto";  // its ABI, or that of its version
+    bool cross_attention = false;    // of a model on an NPU
+    std::string model_dir;           // of files that operators name; empty: they name none
 
     /// The answers at a time of a model that is no NPU's.
     [[nodiscard]] std::uint32_t sequences() const {
@@ -122,6 +124,7 @@ struct ServeConfig {
   struct Access {
     std::vector<ApiKey> api_keys;              // if empty, everybody may call
     std::string api_key_file;                  // NAME=KEY lines, added to api_keys by the loader
+    std::vector<std::string> operators;        // names of api_keys
     std::vector<std::string> allowed_origins;  // in addition to loopback origins; "*": all
     std::vector<std::string> allowed_hosts;    // in addition to loopback names and `host`; "*": all
     std::vector<std::string> trusted_proxies;  // addresses and address prefixes

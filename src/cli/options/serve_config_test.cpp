@@ -232,6 +232,16 @@ TEST(ServeConfig, TwoNamesWithTheSameKeyAreRefused) {
               AllOf(HasSubstr("a and b have the same key"), Not(HasSubstr("0123456789abcdef"))));
 }
 
+TEST(ServeConfig, OperatorsAreNamesOfKeys) {
+  const ConfigFile keys("b=0123456789abcdef\n");
+  const SettingValues flags = {{"access.api_key_file", {keys.path()}}, {"access.operators", {"b"}}};
+  const auto loaded = load_serve_config(sources(flags, {}, ""));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_THAT(loaded->config.access.operators, ElementsAre("b"));
+  EXPECT_THAT(error_of(sources({{"access.operators", {"a"}}}, {}, "")),
+              HasSubstr("--operator: there is no API key named a; give one with --api-key a=KEY"));
+}
+
 TEST(ServeConfig, WhatIsTooMuchIsRefusedWithItsBounds) {
   EXPECT_THAT(error_of(sources({{"http.max_body", {"2GiB"}}}, {}, "")),
               HasSubstr("a size from 1KiB to 1GiB"));

@@ -369,6 +369,14 @@ std::vector<Setting> make_settings() {
              "The binary interface of the NPU's runtime; auto: that of the version it names. A "
              "wrong one crashes its process",
              kNpuAbis, SLUICE_AT(engine.rkllm_abi)));
+  add(yes_or_no("engine.cross_attention", "--cross-attention",
+                "Load the NPU's model so that set_cross_attn_params tells what it attends to; the "
+                "model must be one that does",
+                SLUICE_AT(engine.cross_attention)));
+  add(text("engine.model_dir", "--model-dir", "DIR",
+           "Folder of the files that operators name, such as LoRA adapters and prompt caches; "
+           "their paths do not leave it",
+           "a folder", SLUICE_AT(engine.model_dir)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
              "Chunks that one stream keeps until its readers have them",
@@ -461,6 +469,10 @@ std::vector<Setting> make_settings() {
   add(text("access.api_key_file", "--api-key-file", "FILE",
            "File with more keys, one NAME=KEY per line; # starts a comment", "a file",
            SLUICE_AT(access.api_key_file)));
+  add(names("access.operators", "--operator", "NAME",
+            "Name of an API key whose client may call what changes the model for all, such as "
+            "load_lora; repeat for more",
+            "names of API keys", SLUICE_AT(access.operators)));
   add(names("access.allowed_origins", "--allow-origin", "ORIGIN",
             "Origins whose web pages may call, such as https://example.org; * allows all. Pages of "
             "this machine are always allowed",

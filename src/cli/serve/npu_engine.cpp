@@ -55,6 +55,7 @@ Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::E
   // Each process has the whole model in memory.
   options.slots = config.slots == 0 ? 1 : config.slots;
   options.context_tokens = config.context;
+  options.cross_attention = config.cross_attention;
   options.max_queue = config.queue;
   options.worker = {program_path(), std::string(kNpuWorkerCommand)};
   auto engine = rkllm::make_rkllm_engine(std::move(options));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "auth/api_keys.hpp"
+#include "auth/operators.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/host_options.hpp"
@@ -40,10 +41,17 @@ class RunningServer final : public LocalServer {
   static Result<std::unique_ptr<RunningServer>> start(const ServeConfig& config) {
     Result<ServerHostOptions> options = host_options(config);
     if (!options) return std::unexpected(std::move(options.error()));
+    std::shared_ptr<const ModelFolder> folder;
+    if (const std::string& path = config.engine.model_dir; !path.empty()) {
+      Result<ModelFolder> opened = ModelFolder::open(path);
+      if (!opened) return fail(kExitUsage, "--model-dir: " + opened.error().message);
+      folder = std::make_shared<const ModelFolder>(*std::move(opened));
+    }
     Result<EngineHandle> engine = make_engine(config);
     if (!engine) return std::unexpected(std::move(engine.error()));
 
-    std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
+    std::unique_ptr<RunningServer> server(
+        new RunningServer(config, std::move(*engine), std::move(folder)));
     Result<std::unique_ptr<ServerHost>> host =
         ServerHost::start(server->served(), *std::move(options));
     if (!host) return fail(kExitFailure, host.error().message);
@@ -63,7 +71,8 @@ class RunningServer final : public LocalServer {
   void stop(const std::function<bool()>& hurry) {
     if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
   }
-  /// Takes API keys, the certificate and the log from `next`, or nothing of them after an error.
+  /// Takes API keys, operators, the certificate and the log from `next`, or nothing of them after
+  /// an error.
   Result<void> reload(const ServeConfig& next) {
     const auto has_changed = [&](const auto& is_set) { return is_set(next) != is_set(config_); };
     if (has_changed([](const ServeConfig& c) { return !c.access.api_keys.empty(); }) ||
@@ -82,6 +91,7 @@ class RunningServer final : public LocalServer {
       if (Result<void> taken = host_->replace(served(), {}); !taken) return taken;
     }
     if (*tls != nullptr) host_->replace_tls(*tls);
+    operators_->replace(next.access.operators);
     if (!next.access.api_keys.empty()) host_->replace_authenticator(authenticator(next.access));
     return {};
   }
@@ -96,13 +106,18 @@ class RunningServer final : public LocalServer {
   [[nodiscard]] EngineInfo engine_info() const { return engine_.engine->info(); }
 
  private:
-  RunningServer(const ServeConfig& config, EngineHandle engine)
+  RunningServer(const ServeConfig& config, EngineHandle engine,
+                std::shared_ptr<const ModelFolder> folder)
       : config_(config), engine_(std::move(engine)) {
     definition_.name = "sluice";
     definition_.version = kVersion;
     add_engine_methods(
         definition_, *engine_.engine,
-        {.model_path = config.engine.model, .offers_tools = is_npu_model(config.engine.model)});
+        {.model_path = config.engine.model,
+         .offers_tools = is_npu_model(config.engine.model),
+         .rights = {.is_operator = [operators = operators_](
+                                       const Principal& caller) { return operators->has(caller); },
+                    .folder = std::move(folder)}});
     if (config.engine.kind == EngineKind::synthetic) {
       add_load_test_tools(definition_, *engine_.engine);
     }
@@ -119,6 +134,7 @@ class RunningServer final : public LocalServer {
 
   ServeConfig config_;
   SteadyClock clock_;
+  std::shared_ptr<Operators> operators_ = std::make_shared<Operators>(config_.access.operators);
   EngineHandle engine_;
   ServerDefinition definition_;
   std::unique_ptr<ServerHost> host_;

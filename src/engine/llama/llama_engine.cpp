@@ -21,13 +21,31 @@
 #include "engine/llama/scheduler.hpp"
 #include "engine/queue_shares.hpp"
 #include "json/json.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-/// Passes new runs and wake-ups to the engine's thread.
+constexpr const char* kShuttingDown = "the engine is shutting down";
+
+/// Passes new runs, adapters to load and wake-ups to the engine's thread.
 class Mailbox {
  public:
+  struct Loading {
+    LoadLora wanted;
+    ChangeDone then;
+  };
+  void put(Loading loading) {
+    {
+      const std::lock_guard lock(mutex_);
+      loadings_.push_back(std::move(loading));
+    }
+    changed_.notify_one();
+  }
+  std::deque<Loading> take_loadings() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(loadings_, {});
+  }
   void put(RunPtr run) {
     {
       const std::lock_guard lock(mutex_);
@@ -49,7 +67,7 @@ class Mailbox {
   }
   void wait(std::optional<TimePoint> until) {
     std::unique_lock lock(mutex_);
-    const auto changed = [this] { return woken_ || !arrived_.empty(); };
+    const auto changed = [this] { return woken_ || !arrived_.empty() || !loadings_.empty(); };
     if (until) {
       changed_.wait_until(lock, *until, changed);
     } else {
@@ -60,7 +78,8 @@ class Mailbox {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<RunPtr> arrived_;  // bounded, because the engine limits the open runs
+  std::deque<Loading> loadings_;  // bounded by the calls that clients may have open
+  std::deque<RunPtr> arrived_;    // bounded, because the engine limits the open runs
   bool woken_ = false;
 };
 
@@ -128,6 +147,13 @@ class Llama final : public LlamaEngine {
     return started;
   }
 
+  void change(ModelChange change, ChangeDone then) override {
+    LoadLora* const wanted = std::get_if<LoadLora>(&change);
+    if (wanted == nullptr) return Engine::change(std::move(change), std::move(then));
+    if (const auto ready = ready_preparer(); !ready) return then(std::unexpected(ready.error()));
+    mailbox_->put({.wanted = std::move(*wanted), .then = std::move(then)});
+  }
+
   [[nodiscard]] EngineInfo info() const override {
     const std::lock_guard lock(state_mutex_);
     return info_;
@@ -175,7 +201,12 @@ class Llama final : public LlamaEngine {
     if (auto checked = (*preparer)->check(request); !checked) {
       return std::unexpected(std::move(checked).error());
     }
+    const LoraAdapter* const adapter =
+        request.lora_adapter.empty() ? nullptr : adapters_.find(request.lora_adapter);
+    if (adapter == nullptr && !request.lora_adapter.empty())
+      return fail(kInvalidParams, kNoSuchAdapter);
     auto run = std::make_shared<LlamaRun>(std::move(sink));
+    run->adapter = adapter;
     run->started = SteadyClock().now();
     run->principal = request.principal;
     run->keeps_sequence = request.keeps_sequence;
@@ -194,7 +225,7 @@ class Llama final : public LlamaEngine {
     ++preparing_;
     if (!preparation->put(run)) {
       --preparing_;
-      return fail(kBusy, "the engine is shutting down");
+      return fail(kBusy, kShuttingDown);
     }
     ++requests_;
     return std::make_unique<Handle>(std::move(run), mailbox_, preparation);
@@ -203,7 +234,7 @@ class Llama final : public LlamaEngine {
   /// The preparer if the model is ready, otherwise the error to return to the caller.
   Result<const RequestPreparer*> ready_preparer() const {
     const std::lock_guard lock(state_mutex_);
-    if (stopping_) return fail(kBusy, "the engine is shutting down");
+    if (stopping_) return fail(kBusy, kShuttingDown);
     switch (state_.phase) {
       case ModelState::Phase::ready:
         return preparer_.get();
@@ -267,7 +298,8 @@ class Llama final : public LlamaEngine {
                .parameters = llama_model_n_params(model_.model.get()),
                .context_tokens = model_.context_tokens,
                .slots = model_.slots,
-               .alternates = preparer_->alternates()};
+               .alternates = preparer_->alternates(),
+               .loads_adapters = true};
     } catch (const std::exception& error) {
       set_state({.phase = ModelState::Phase::failed,
                  .fault = ModelFault::corrupt,
@@ -286,10 +318,14 @@ class Llama final : public LlamaEngine {
       for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
       // Checked after take(), which clears the wake-up that shutdown() sent.
       if (stopping_) break;
+      for (Mailbox::Loading& each : mailbox_->take_loadings()) {
+        each.then(adapters_.load(*model_.model, each.wanted));
+      }
       if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
     }
     quick_preparation_->stop();
     preparation_->stop();
+    for (Mailbox::Loading& each : mailbox_->take_loadings()) each.then(fail(kBusy, kShuttingDown));
     if (leaving_) return;
     for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
     scheduler.cancel_all();
@@ -309,8 +345,9 @@ class Llama final : public LlamaEngine {
       state_mutex_;  // guards the state and the info, and makes the members below visible
   mutable std::condition_variable state_changed_;
   ModelState state_;
-  EngineInfo info_{.engine = "llama", .model = ""};
+  EngineInfo info_{.engine = "llama", .model = "", .loads_adapters = true};
   LoadedModel model_;
+  LoraAdapters adapters_;
   std::unique_ptr<RequestPreparer> preparer_;
   std::shared_ptr<QueueShares> shares_;
   std::shared_ptr<Preparation> quick_preparation_;

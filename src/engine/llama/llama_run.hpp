@@ -12,6 +12,7 @@
 #include "engine/answer/answer_reader.hpp"
 #include "engine/answer/delivery.hpp"
 #include "engine/engine.hpp"
+#include "engine/llama/lora_adapters.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
 #include "engine/queue_shares.hpp"
@@ -42,6 +43,7 @@ struct LlamaRun {
   std::optional<GenerationRequest> request;    // set until the run is prepared
   std::optional<PreparedRequest> prepared;     // set until the run is first admitted
   std::optional<Error> fault;                  // why preparing the run failed
+  const LoraAdapter* adapter = nullptr;        // that the model is used with; null: none
   std::string principal;                       // the owner of what the run leaves in its slot
   TokenSequence continued;                     // which it goes on from; null: none
   bool keeps_sequence = false;

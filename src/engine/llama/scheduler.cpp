@@ -21,6 +21,9 @@ using Reason = Completion::Reason;
 /// whole part of the memory.
 constexpr std::size_t kMinCopy = 64;
 
+/// Changing the adapter takes time, so runs with another one wait for so many steps.
+constexpr std::uint32_t kStepsOfAdapter = 16;
+
 constexpr int kNoRoom = 1;  // results of llama_decode()
 constexpr int kAborted = 2;
 constexpr int kThrown = -100;  // additional result of compute()
@@ -212,7 +215,8 @@ void Scheduler::place(const RunPtr& run) {
   for (const Slot& slot : slots_) {
     views.push_back({.tokens = slot.tokens,
                      .free = slot.run == nullptr,
-                     .foreign = !options_.share_prefixes && slot.owner != run->principal,
+                     .foreign = slot.adapter != run->adapter ||
+                                (!options_.share_prefixes && slot.owner != run->principal),
                      .last_used = slot.last_used});
   }
   const SlotChoice choice = *choose_slot(
@@ -227,6 +231,7 @@ void Scheduler::place(const RunPtr& run) {
   truncate(choice.slot, choice.keep);
   slot.run = run;
   slot.owner = run->principal;
+  slot.adapter = run->adapter;
   const auto cached = static_cast<std::uint32_t>(slot.tokens.size());
   if (!run->admitted) {
     run->admitted = clock_.now();
@@ -241,6 +246,7 @@ void Scheduler::place(const RunPtr& run) {
 /// Fills the batch with every answer's last token and with pieces of prompts. Returns false if
 /// there is nothing to compute.
 bool Scheduler::build_batch() {
+  choose_adapter();
   std::size_t answers = 0;
   std::vector<std::size_t> prompts;
   const std::string* client = nullptr;
@@ -253,6 +259,7 @@ bool Scheduler::build_batch() {
     slot.added = 0;
     slot.output = -1;
     if (slot.run == nullptr || slot.run->delivery.paused()) continue;
+    if (slot.run->adapter != adapter_) continue;
     if (client == nullptr) client = &slot.run->place.client;
     if (slot.run->place.client != *client) clients = PrefillBudget::Clients::several;
     if (missing_of(i) == 1) {
@@ -289,12 +296,43 @@ void Scheduler::add_to_batch(std::size_t index) {
   }
 }
 
+/// Keeps the adapter, unless no run needs it or others have waited long enough: then it is that of
+/// the run that has waited longest.
+void Scheduler::choose_adapter() {
+  const Slot* other = nullptr;
+  bool is_needed = false;
+  for (const Slot& slot : slots_) {
+    if (slot.run == nullptr || slot.run->delivery.paused()) continue;
+    if (slot.run->adapter == adapter_) {
+      is_needed = true;
+    } else if (other == nullptr || slot.adapter_turn < other->adapter_turn) {
+      other = &slot;
+    }
+  }
+  ++adapter_steps_;
+  if (other == nullptr || (is_needed && adapter_steps_ <= kStepsOfAdapter)) return;
+  adapter_ = other->run->adapter;
+  adapter_steps_ = 1;
+  ++adapter_turns_;
+  for (Slot& slot : slots_) {
+    if (slot.run != nullptr && slot.run->adapter == adapter_) slot.adapter_turn = adapter_turns_;
+  }
+}
+
+/// Has the context use the adapter of the step.
+void Scheduler::use_adapter() {
+  llama_adapter_lora* adapter = adapter_ == nullptr ? nullptr : adapter_->adapter;
+  float scale = adapter_ == nullptr ? 0 : adapter_->scale;
+  llama_set_adapters_lora(context_, &adapter, adapter_ == nullptr ? 0 : 1, &scale);
+}
+
 /// Computes one step of the model.
 int Scheduler::compute() {
   const LlamaGuard guard;
   const TimePoint before = clock_.now();
   int status = kThrown;
   try {
+    use_adapter();
     status = llama_decode(context_, batch_);
     if (status == 0) llama_synchronize(context_);
   } catch (const std::exception& error) {
@@ -309,6 +347,8 @@ void Scheduler::after_step(int status) {
   if (status != 0) {
     // Part of the batch may be in the model's memory already.
     if (status == kNoRoom) log_warning("the model's memory has no room for a step");
+    // A context whose adapter does not fit is left unprepared, until another one is set.
+    if (status == kThrown) llama_set_adapters_lora(context_, nullptr, 0, nullptr);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].added == 0) continue;
       if (status == kAborted) {

@@ -29,7 +29,8 @@ struct SchedulerStats {
 
 /// Performs continuous batching: it admits generations to the model's sequences and computes them
 /// together, one batch per step. In a step, every answer advances by one token, and prompts advance
-/// by as much as keeps the step short. Belongs to the engine's thread, except SchedulerStats and
+/// by as much as keeps the step short. A step has one LoRA adapter or none: runs with different
+/// ones take turns of some steps. Belongs to the engine's thread, except SchedulerStats and
 /// the flag `stopping`, which aborts a step; other threads may use these.
 class Scheduler {
  public:
@@ -59,6 +60,8 @@ class Scheduler {
   struct Slot {
     std::vector<llama_token> tokens;  // the tokens whose keys and values are in the model's memory
     std::string owner;                // the principal that the tokens come from
+    const LoraAdapter* adapter = nullptr;  // that they were computed with
+    std::uint64_t adapter_turn = 0;        // when its adapter had its turn last
     RunPtr run;
     std::uint64_t last_used = 0;
     // The current step:
@@ -74,6 +77,8 @@ class Scheduler {
   bool begin(const RunPtr& run);
   void place(const RunPtr& run);
   bool build_batch();
+  void choose_adapter();
+  void use_adapter();
   void add_to_batch(std::size_t slot);
   int compute();
   void after_step(int status);
@@ -100,6 +105,9 @@ class Scheduler {
 
   AdmissionQueue<RunPtr> queue_;
   std::vector<Slot> slots_;
+  const LoraAdapter* adapter_ = nullptr;  // of the current step; null: none
+  std::uint32_t adapter_steps_ = 0;       // that were computed with it in a row
+  std::uint64_t adapter_turns_ = 0;
   std::vector<RunPtr> parked_;    // paused runs that have lost their slot
   std::vector<RunPtr> draining_;  // finished runs whose sink is full
   llama_batch batch_;

@@ -17,32 +17,50 @@ namespace {
 
 using SessionPtr = std::shared_ptr<ModelSession>;
 
-/// Functions that no engine has. They name files, or change the model for everybody.
-constexpr std::array<std::string_view, 4> kMissing = {
-    "load_lora", "load_prompt_cache", "release_prompt_cache", "set_cross_attn_params"};
-
 /// What a function of the C interface returns, and nothing else.
 constexpr std::string_view kSuccess = R"({"ret":0})";
 
-/// Answers functions with what they return at once.
+/// Answers functions with what they return.
 class EngineFunctions {
  public:
   EngineFunctions(Engine& engine, std::shared_ptr<ModelSessions> sessions, FunctionOptions options)
       : engine_(&engine), sessions_(std::move(sessions)), options_(std::move(options)) {}
 
-  [[nodiscard]] Result<std::string> answer(const FunctionSpec& function,
-                                           const Function::Call& call) const {
+  void answer(const FunctionSpec& function, const Function::Call& call, Function::Then then) const {
+    if (is_change(function.name)) return change(function, call, std::move(then));
     for (const auto& [name, handler] : kHandlers) {
-      if (name == function.name) return (this->*handler)(call);
+      if (name == function.name) return then((this->*handler)(call));
     }
-    return fail(kMethodNotFound,
-                function.full_name() + ": not with this engine (" + engine_->info().engine + ")");
   }
 
  private:
   using Call = Function::Call;
   using Handler = Result<std::string> (EngineFunctions::*)(const Call& call) const;
   static const std::array<std::pair<std::string_view, Handler>, 9> kHandlers;
+
+  void change(const FunctionSpec& function, const Call& call, Function::Then then) const {
+    Result<ModelChange> wanted = read_change(function, call);
+    if (!wanted) return then(std::unexpected(std::move(wanted.error())));
+    engine_->change(*std::move(wanted), [home = &call.home,
+                                         then = std::move(then)](Result<void> outcome) mutable {
+      home->post([then = std::move(then), outcome = std::move(outcome)]() mutable {
+        then(outcome ? Result<std::string>(kSuccess) : std::unexpected(std::move(outcome.error())));
+      });
+    });
+  }
+
+  [[nodiscard]] Result<ModelChange> read_change(const FunctionSpec& function,
+                                                const Call& call) const {
+    const std::string name = function.full_name();
+    const EngineInfo info = engine_->info();
+    if (!has_change(info, function.name)) {
+      return fail(kMethodNotFound, name + ": not with this engine (" + info.engine + ")");
+    }
+    if (Result<void> may = options_.rights.check(call.caller.principal, name); !may) {
+      return std::unexpected(std::move(may.error()));
+    }
+    return decode_change(function.name, call.params, options_.rights);
+  }
 
   [[nodiscard]] Result<std::string> init(const Call& call) const {
     Result<InitCall> given = decode_init_call(call.params);
@@ -164,7 +182,9 @@ class EngineFunctions {
   }
 
   [[nodiscard]] Result<std::string> get_functions(const Call& /*call*/) const {
-    return functions_json(kMissing);
+    const EngineInfo info = engine_->info();
+    return functions_json(
+        [&info](std::string_view name) { return !is_change(name) || has_change(info, name); });
   }
   [[nodiscard]] Result<std::string> get_constants(const Call& /*call*/) const {
     return constants_json();
@@ -247,7 +267,7 @@ void add_engine_functions(ServerDefinition& definition, Engine& engine,
   for (const FunctionSpec& each : function_specs()) {
     const Function::Handler handler = [functions, &each](const Function::Call& call,
                                                          Function::Then then) {
-      then(functions->answer(each, call));
+      functions->answer(each, call, std::move(then));
     };
     for (std::string& name : spellings_of(each))
       definition.functions.emplace(std::move(name), handler);

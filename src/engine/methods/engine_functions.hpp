@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/engine.hpp"
+#include "engine/methods/change_call.hpp"
 #include "engine/methods/model_sessions.hpp"
 #include "server/catalog/definition.hpp"
 
@@ -13,6 +14,7 @@ namespace sluice {
 struct FunctionOptions {
   std::string model_path = {};  // of the model that is served
   bool offers_tools = false;    // whether MCP clients see them as tools
+  OperatorRights rights = {};
 };
 
 /// The caller of a tool. Its sessions are named by their handles alone, as the arguments of a tool

@@ -1,9 +1,14 @@
 #include "engine/methods/engine_functions.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tuple>
 
+#include "core/file_test_support.hpp"
 #include "engine/methods/engine_methods.hpp"
+#include "rpc/error_codes.hpp"
 #include "server/dispatch/server_test_support.hpp"
 #include "server/sessions/session_storage.hpp"
 
@@ -31,9 +36,11 @@ class AskedEngine final : public Engine {
     sinks.push_back(std::move(sink));
     return std::make_unique<Run>();
   }
-  [[nodiscard]] EngineInfo info() const override {
-    return {.engine = "asked", .model = "a model", .context_tokens = 2048};
+  void change(ModelChange change, ChangeDone then) override {
+    changes.push_back(std::move(change));
+    waiting = std::move(then);
   }
+  [[nodiscard]] EngineInfo info() const override { return facts; }
   [[nodiscard]] EngineStats stats() const override { return {}; }
   void shutdown() override {}
 
@@ -46,7 +53,10 @@ class AskedEngine final : public Engine {
     sinks.back()->on_complete(std::move(completion));
   }
 
+  EngineInfo facts = {.engine = "asked", .model = "a model", .context_tokens = 2048};
   std::vector<GenerationRequest> asked;
+  std::vector<ModelChange> changes;
+  ChangeDone waiting;
   std::vector<std::shared_ptr<GenerationSink>> sinks;
 };
 
@@ -56,6 +66,11 @@ class EngineFunctionsTest : public ::testing::Test {
     FunctionOptions options;
     options.model_path = "/models/a.gguf";
     options.offers_tools = true;
+    options.rights.is_operator = [this](const Principal& caller) {
+      return caller.id == operator_name;
+    };
+    options.rights.folder = folder;
+    std::ofstream(files.path("a.lora")) << "an adapter";
     add_engine_methods(bench.definition, engine, std::move(options));
     bench.serve();
   }
@@ -82,6 +97,25 @@ class EngineFunctionsTest : public ::testing::Test {
     return out;
   }
 
+  /// Asks for a change, which the engine makes with this outcome.
+  std::string ask_change(std::string_view method, std::string_view params,
+                         Result<void> outcome = {}) {
+    EXPECT_EQ(bench.request(method, params, alice), "");
+    if (engine.waiting != nullptr) std::exchange(engine.waiting, nullptr)(std::move(outcome));
+    bench.run_all();
+    return alice.channel().replies.at(0);
+  }
+  void have_all() {
+    operator_name = "alice";
+    engine.facts.loads_adapters = true;
+    engine.facts.loads_prompt_caches = true;
+    engine.facts.takes_cross_attention = true;
+  }
+
+  std::string operator_name;
+  test::TemporaryDirectory files;
+  std::shared_ptr<const ModelFolder> folder =
+      std::make_shared<const ModelFolder>(*ModelFolder::open(files.path()));
   AskedEngine engine;
   ServerBench bench;
   RecordingCaller alice{"alice"};
@@ -223,6 +257,112 @@ TEST_F(EngineFunctionsTest, WhatTheEngineDoesNotHaveIsSaid) {
               AllOf(HasSubstr("-32601"), HasSubstr("not with this engine (asked)")));
 }
 
+TEST_F(EngineFunctionsTest, OnlyOperatorsChangeTheModel) {
+  have_all();
+  operator_name = "bob";
+  for (const std::string_view name : {"load_lora", "rkllm_load_prompt_cache",
+                                      "rkllm.release_prompt_cache", "set_cross_attn_params"}) {
+    EXPECT_THAT(ask(name, R"("lora_adapter_path":"../x","lora_adapter_name":"a")"),
+                AllOf(HasSubstr("-32600"), HasSubstr("is for operators: start the server with "
+                                                     "--operator NAME")))
+        << name;
+  }
+  EXPECT_THAT(ask("run_async", R"("prompt":"a","infer_params":{"prompt_cache_params":)"
+                               R"({"prompt_cache_path":"p","save_prompt_cache":1}})"),
+              HasSubstr("prompt_cache_path is for operators"));
+  EXPECT_THAT(engine.changes, IsEmpty());
+  EXPECT_THAT(ask("get_functions"), HasSubstr(R"("scale":{"type":"number"}}},"available":true})"));
+}
+
+TEST_F(EngineFunctionsTest, AdaptersAreLoadedFromTheFolderAndNamedByRuns) {
+  have_all();
+  EXPECT_THAT(ask_change("rkllm.load_lora", R"("lora_adapter_path":"a.lora",)"
+                                            R"("lora_adapter_name":"cat","scale":0.5)"),
+              HasSubstr(R"("result":{"ret":0})"));
+  const auto& lora = std::get<LoadLora>(engine.changes.at(0));
+  EXPECT_EQ(lora.name, "cat");
+  EXPECT_EQ(lora.scale, 0.5F);
+  EXPECT_TRUE(lora.file.path.ends_with("/a.lora"));
+  EXPECT_THAT(ask_change("load_lora", R"("lora_adapter_path":"a.lora","lora_adapter_name":"dog")",
+                         fail(kInvalidParams, "it does not fit")),
+              AllOf(HasSubstr("-32602"), HasSubstr("it does not fit")));
+  EXPECT_EQ(run(R"("prompt":"a","infer_params":{"lora_params":{"lora_adapter_name":"cat"}})")
+                .lora_adapter,
+            "cat");
+  EXPECT_EQ(run(R"("prompt":"a")").lora_adapter, "");
+}
+
+TEST_F(EngineFunctionsTest, PromptCachesAreSavedAndLoaded) {
+  have_all();
+  const GenerationRequest asked = run(R"("prompt":"a","infer_params":{"prompt_cache_params":)"
+                                      R"({"prompt_cache_path":"p","save_prompt_cache":1}})");
+  EXPECT_EQ(asked.prompt_cache, std::filesystem::canonical(files.path()).string() + "/p");
+  EXPECT_THAT(ask("load_prompt_cache", R"("prompt_cache_path":"p")"), HasSubstr("there is no p"));
+  ask_change("load_prompt_cache", R"("prompt_cache_path":"a.lora")");
+  EXPECT_TRUE(std::holds_alternative<LoadPromptCache>(engine.changes.back()));
+  ask_change("release_prompt_cache", "");
+  EXPECT_TRUE(std::holds_alternative<ReleasePromptCache>(engine.changes.back()));
+}
+
+TEST_F(EngineFunctionsTest, WhatAnOperatorSaysIsChecked) {
+  have_all();
+  const std::string arrays = R"("encoder_v_cache":[1,2],"encoder_mask":[0],"encoder_pos":[0])";
+  for (const auto& [method, params, why] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"load_lora", R"("lora_adapter_path":"a.lora")", "lora_adapter_name must be a name"},
+           {"load_lora", R"("lora_adapter_name":"a\u0000b")", "lora_adapter_name must be a name"},
+           {"load_lora", R"("lora_adapter_name":["a"])", "lora_adapter_name must be a string"},
+           {"load_lora", R"("lora_adapter_name":"a")", "lora_adapter_path must be a path"},
+           {"load_lora", R"("lora_adapter_name":"a","scale":"1")", "scale must be a number"},
+           {"load_lora", R"("lora_adapter_name":"a","scale":1e300)", "scale must be a number"},
+           {"load_lora", R"("lora_adapter_name":"a","lora_adapter_path":"../a")",
+            "lora_adapter_path must have no"},
+           {"load_prompt_cache", R"("prompt_cache_path":7)", "prompt_cache_path must be a string"},
+           {"set_cross_attn_params", arrays, "encoder_k_cache must be an array of numbers"},
+           {"set_cross_attn_params", R"("encoder_k_cache":{},)" + arrays, "encoder_k_cache must"},
+           {"set_cross_attn_params", R"("encoder_k_cache":["x"],)" + arrays,
+            "encoder_k_cache must"},
+           {"set_cross_attn_params", R"("encoder_k_cache":[1e39],)" + arrays,
+            "encoder_k_cache must"},
+           {"set_cross_attn_params", R"("encoder_k_cache":"AAA=",)" + arrays,
+            "encoder_k_cache must"},
+           {"set_cross_attn_params", R"("encoder_k_cache":"?",)" + arrays, "encoder_k_cache must"},
+           {"set_cross_attn_params", R"("encoder_k_cache":[1],)" + arrays, "as long as encoder_v"},
+           {"set_cross_attn_params", R"("encoder_k_cache":[1,2],"num_tokens":2,)" + arrays,
+            "num_tokens must be"},
+           {"set_cross_attn_params",
+            R"("encoder_k_cache":[1],"encoder_v_cache":[1],"encoder_mask":[],"encoder_pos":[])",
+            "not empty"},
+           {"set_cross_attn_params",
+            R"("encoder_k_cache":[1],"encoder_v_cache":[1],"encoder_mask":[1],"encoder_pos":[0.5])",
+            "encoder_pos must"}}) {
+    EXPECT_THAT(ask(method, params), AllOf(HasSubstr("-32602"), HasSubstr(why))) << params;
+  }
+  EXPECT_THAT(engine.changes, IsEmpty());
+  ask_change("set_cross_attn_params",
+             R"("encoder_k_cache":"AACAPwAAAEA=","num_tokens":1,)" + arrays);
+  const auto& set = std::get<SetCrossAttention>(engine.changes.at(0));
+  EXPECT_THAT(set.k, ElementsAre(1.0F, 2.0F));
+  EXPECT_THAT(set.v, ElementsAre(1.0F, 2.0F));
+  EXPECT_THAT(set.positions, ElementsAre(0));
+}
+
+TEST(ChangeCallTest, ArraysAreLimited) {
+  const std::string long_text((SetCrossAttention::kMaxBytes / 3 + 1) * 4, 'A');
+  json::object params;
+  params["encoder_k_cache"] = long_text;
+  const auto change = decode_change("set_cross_attn_params", params, {});
+  ASSERT_FALSE(change);
+  EXPECT_THAT(change.error().message, HasSubstr("must be at most 67108864 bytes"));
+}
+
+TEST(ChangeCallTest, FilesNeedAFolder) {
+  const json::object params = {{"lora_adapter_name", "a"}, {"lora_adapter_path", "a"}};
+  const auto change = decode_change("load_lora", params, {});
+  ASSERT_FALSE(change);
+  EXPECT_THAT(change.error().message, HasSubstr("start the server with --model-dir DIR"));
+}
+
 TEST_F(EngineFunctionsTest, McpClientsSeeThemAsTools) {
   const auto call = [&](std::string_view tool, const std::string& arguments) {
     return ask("tools/call",
@@ -259,7 +399,14 @@ TEST_F(EngineFunctionsTest, AsksForWhatIsNotThereAreRefused) {
            {R"("prompt":"a","input":{"prompt_input":"b"})", "not several"},
            {R"("prompt":"a","infer_params":{"mode":2})", "mode must be"},
            {R"("prompt":"a","infer_params":{"lora_params":{"lora_adapter_name":"x"}})",
-            "lora_params have no effect"},
+            "lora_params: not with this engine (asked)"},
+           {R"("prompt":"a","infer_params":{"prompt_cache_params":{"prompt_cache_path":"p"}})",
+            "give both"},
+           {R"("prompt":"a","infer_params":{"prompt_cache_params":{"save_prompt_cache":1}})",
+            "give both"},
+           {R"("prompt":"a","infer_params":{"prompt_cache_params":)"
+            R"({"prompt_cache_path":"p","save_prompt_cache":1}})",
+            "prompt_cache_params: not with this engine (asked)"},
            {R"("prompt":"a","infer_params":{"sampling_params":{"top_k":"x"}})", "top_k must be"},
            {R"("prompt":"a","max_new_tokens":1e12)", "max_new_tokens must be"},
            {R"("prompt":"a","keep_history":"x")", "keep_history must be 0 or 1"}}) {

@@ -186,12 +186,43 @@ class CallGeneration final : public GenerationProducer {
   std::unique_ptr<Kept> kept_;  // null while nothing is kept
 };
 
+/// What all runs share.
+struct RunContext {
+  Engine& engine;
+  ModelSessions sessions;
+  OperatorRights rights;
+};
+
+/// What of the model a run uses besides the model. Only operators name files.
+Result<void> prepare_files(RunCall& run, const RunContext& context, const Principal& caller) {
+  if (run.prompt_cache.empty() && run.request.lora_adapter.empty()) return {};
+  const EngineInfo info = context.engine.info();
+  const auto refuse = [&info](std::string_view what) {
+    return fail(kInvalidParams, "Invalid params: " + std::string(what) +
+                                    ": not with this engine (" + info.engine + ")");
+  };
+  if (!run.request.lora_adapter.empty() && !info.loads_adapters) return refuse("lora_params");
+  if (run.prompt_cache.empty()) return {};
+  constexpr std::string_view kPath = "prompt_cache_path";
+  if (!info.loads_prompt_caches) return refuse("prompt_cache_params");
+  if (Result<void> may = context.rights.check(caller, kPath); !may) return may;
+  const Result<const ModelFolder*> folder = context.rights.folder_for(kPath);
+  if (!folder) return std::unexpected(folder.error());
+  Result<std::string> place = (*folder)->place_for(kPath, run.prompt_cache);
+  if (!place) return std::unexpected(std::move(place.error()));
+  run.request.prompt_cache = *std::move(place);
+  return {};
+}
+
 /// What was set and said in the caller's session goes into the run. Returns the turn that it keeps,
 /// or null.
-Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const ModelSessions& sessions,
+Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const RunContext& context,
                                                     const json::object& params,
                                                     const MethodCaller& caller) {
-  const Result<std::shared_ptr<ModelSession>> session = sessions.find(params, caller);
+  if (Result<void> files = prepare_files(run, context, caller.principal); !files) {
+    return std::unexpected(std::move(files.error()));
+  }
+  const Result<std::shared_ptr<ModelSession>> session = context.sessions.find(params, caller);
   if (!session) return std::unexpected(session.error());
   Result<std::unique_ptr<ModelSession::Turn>> turn = nullptr;
   if (*session != nullptr) {
@@ -203,11 +234,11 @@ Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const ModelSes
   return turn;
 }
 
-Result<void> run(Engine& engine, const ModelSessions& sessions, const json::object& params,
-                 const MethodCaller& caller, const std::shared_ptr<ChunkStream>& stream) {
+Result<void> run(const RunContext& context, const json::object& params, const MethodCaller& caller,
+                 const std::shared_ptr<ChunkStream>& stream) {
   Result<RunCall> call = decode_run_call(params);
   if (!call) return std::unexpected(std::move(call.error()));
-  Result<std::unique_ptr<ModelSession::Turn>> turn = prepare(*call, sessions, params, caller);
+  Result<std::unique_ptr<ModelSession::Turn>> turn = prepare(*call, context, params, caller);
   if (!turn) return std::unexpected(std::move(turn.error()));
   call->request.principal = stream->principal();
   Result<std::unique_ptr<MemoryHold>> waiting =
@@ -216,7 +247,7 @@ Result<void> run(Engine& engine, const ModelSessions& sessions, const json::obje
   const auto producer =
       std::make_shared<StreamGeneration>(stream, *std::move(waiting), *std::move(turn));
   stream->set_producer(producer.get());
-  return producer->start(engine, std::move(call->request));
+  return producer->start(context.engine, std::move(call->request));
 }
 
 Result<void> generate(Engine& engine, GenerationRequest request,
@@ -233,31 +264,30 @@ Result<void> generate(Engine& engine, GenerationRequest request,
   return started;
 }
 
-Tool generating_tool(const char* name, Engine& engine,
-                     std::shared_ptr<const ModelSessions> sessions) {
+Tool generating_tool(const char* name, std::shared_ptr<const RunContext> context) {
   return {.name = name,
           .description =
               "Answers a prompt with the model, streaming its text as progress messages; "
               "with stream_id, follows an answer that was started by run",
           .input_schema = generation_schema(),
-          .handler = Tool::Deferred([&engine, sessions = std::move(sessions)](
-                                        const json::object& arguments,
-                                        std::shared_ptr<PendingRequest> call) -> Result<void> {
-            if (is_poll(arguments)) {
-              const Result<std::string> stream_id = decode_stream_id(arguments);
-              if (!stream_id) return std::unexpected(stream_id.error());
-              call->follow(*stream_id);
-              return {};
-            }
-            Result<RunCall> run = decode_run_call(arguments);
-            if (!run) return std::unexpected(std::move(run.error()));
-            const Principal caller = named_caller(call->principal());
-            Result<std::unique_ptr<ModelSession::Turn>> turn =
-                prepare(*run, *sessions, arguments, {.principal = caller, .storage = {}});
-            if (!turn) return std::unexpected(std::move(turn.error()));
-            return generate(engine, std::move(run->request), std::move(call), true,
-                            *std::move(turn));
-          })};
+          .handler = Tool::Deferred(
+              [context = std::move(context)](const json::object& arguments,
+                                             std::shared_ptr<PendingRequest> call) -> Result<void> {
+                if (is_poll(arguments)) {
+                  const Result<std::string> stream_id = decode_stream_id(arguments);
+                  if (!stream_id) return std::unexpected(stream_id.error());
+                  call->follow(*stream_id);
+                  return {};
+                }
+                Result<RunCall> run = decode_run_call(arguments);
+                if (!run) return std::unexpected(std::move(run.error()));
+                const Principal caller = named_caller(call->principal());
+                Result<std::unique_ptr<ModelSession::Turn>> turn =
+                    prepare(*run, *context, arguments, {.principal = caller, .storage = {}});
+                if (!turn) return std::unexpected(std::move(turn.error()));
+                return generate(context->engine, std::move(run->request), std::move(call), true,
+                                *std::move(turn));
+              })};
 }
 
 std::string engine_metrics(const Engine& engine) {
@@ -286,14 +316,16 @@ std::string engine_metrics(const Engine& engine) {
 
 void add_engine_methods(ServerDefinition& definition, Engine& engine, FunctionOptions options) {
   static const SteadyClock kClock;
-  const auto sessions = std::make_shared<ModelSessions>(kClock);
+  const auto context = std::make_shared<RunContext>(
+      RunContext{.engine = engine, .sessions = ModelSessions(kClock), .rights = options.rights});
+  const auto sessions = std::shared_ptr<ModelSessions>(context, &context->sessions);
   const auto add_run = [&](const char* name, bool streams) {
     definition.stream_methods.push_back(
         {.name = name,
          .handler =
-             [&engine, sessions](const json::object& params, const MethodCaller& caller,
-                                 const std::shared_ptr<ChunkStream>& stream) {
-               return run(engine, *sessions, params, caller, stream);
+             [context](const json::object& params, const MethodCaller& caller,
+                       const std::shared_ptr<ChunkStream>& stream) {
+               return run(*context, params, caller, stream);
              },
          .status = [](const ChunkStream& stream) -> std::string {
            const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());
@@ -305,9 +337,9 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine, FunctionOp
   for (const char* const name : {"run_async", "rkllm_run_async", "rkllm.run_async"}) {
     add_run(name, true);
   }
-  definition.tools.push_back(generating_tool("generate", engine, sessions));
+  definition.tools.push_back(generating_tool("generate", context));
   if (options.offers_tools) {
-    definition.tools.push_back(generating_tool("rkllm_run", engine, sessions));
+    definition.tools.push_back(generating_tool("rkllm_run", context));
   }
   add_engine_functions(definition, engine, sessions, std::move(options));
   definition.metrics = [&engine] { return engine_metrics(engine); };

@@ -1,6 +1,5 @@
 #include "engine/methods/function_table.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "json/json.hpp"
@@ -34,16 +33,18 @@ constexpr std::array<FunctionSpec, 13> kFunctions = {{
      .properties = ""},
     {.name = "load_lora",
      .c_name = {},
-     .description = "Loads a LoRA adapter",
+     .description = "For operators: loads a LoRA adapter, which runs then name in lora_params. The "
+                    "path is relative to the server's folder of models",
      .properties = R"("lora_adapter_path":{"type":"string"},"lora_adapter_name":{"type":"string"},)"
                    R"("scale":{"type":"number"})"},
     {.name = "load_prompt_cache",
      .c_name = {},
-     .description = "Loads a prompt cache from a file",
+     .description = "For operators: loads a prompt cache for all prompts that begin like it. The "
+                    "path is relative to the server's folder of models",
      .properties = R"("prompt_cache_path":{"type":"string"})"},
     {.name = "release_prompt_cache",
      .c_name = {},
-     .description = "Lets go of the prompt cache",
+     .description = "For operators: lets go of the prompt cache",
      .properties = ""},
     {.name = "clear_kv_cache",
      .c_name = {},
@@ -65,8 +66,13 @@ constexpr std::array<FunctionSpec, 13> kFunctions = {{
                    R"("tool_response_str":{"type":"string"},)" SLUICE_HANDLE},
     {.name = "set_cross_attn_params",
      .c_name = {},
-     .description = "Sets what a decoder attends to",
-     .properties = ""},
+     .description =
+         "For operators: sets what a decoder attends to. Each array has numbers, or is the "
+         "Base64 of them, little-endian",
+     .properties = R"("encoder_k_cache":{"type":["array","string"]},)"
+                   R"("encoder_v_cache":{"type":["array","string"]},)"
+                   R"("encoder_mask":{"type":["array","string"]},)"
+                   R"("encoder_pos":{"type":["array","string"]},"num_tokens":{"type":"integer"})"},
     {.name = "get_functions",
      .c_name = {},
      .description = "Lists these functions",
@@ -113,7 +119,7 @@ std::string constants_json() {
          R"("CPU":{"CPU0":1,"CPU1":2,"CPU2":4,"CPU3":8,"CPU4":16,"CPU5":32,"CPU6":64,"CPU7":128}})";
 }
 
-std::string functions_json(std::span<const std::string_view> missing) {
+std::string functions_json(const std::function<bool(std::string_view name)>& has) {
   std::string out = R"({"functions":[)";
   const auto add = [&out](std::string_view name, std::string_view description,
                           std::string_view properties, bool is_there) {
@@ -130,8 +136,7 @@ std::string functions_json(std::span<const std::string_view> missing) {
   add("rkllm_is_running", "Tells whether a run is under way", kStream, true);
   add("rkllm_abort", "Stops a run", kStream, true);
   for (const FunctionSpec& each : kFunctions) {
-    const bool is_there = std::ranges::find(missing, each.name) == missing.end();
-    add(each.full_name(), each.description, each.properties, is_there);
+    add(each.full_name(), each.description, each.properties, has(each.name));
   }
   out.append("]}");
   return out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ std::vector<std::string> spellings_of(const FunctionSpec& function);
 /// The result of get_constants: enumerations of rkllm.h by their names.
 std::string constants_json();
 
-/// The result of get_functions. `missing`: the names of those that this engine does not have.
-std::string functions_json(std::span<const std::string_view> missing);
+/// The result of get_functions. `has`: whether this engine has the function of that name.
+std::string functions_json(const std::function<bool(std::string_view name)>& has);
 
 }  // namespace sluice

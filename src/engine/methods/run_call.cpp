@@ -42,8 +42,8 @@ std::unexpected<Error> bad_member(std::string_view name, std::string_view expect
               "Invalid params: " + std::string(name) + " must be " + std::string(expected));
 }
 
-/// An object among `params`, or null if it is absent.
-Result<const json::object*> object_at(const json::object& params, std::string_view name) {
+/// The members of a struct among `params`, or null if it is absent.
+Result<const json::object*> struct_at(const json::object& params, std::string_view name) {
   const json::value* const value = find_parameter(params, name);
   if (value == nullptr) return nullptr;
   if (!value->is_object()) return bad_member(name, "an object");
@@ -51,10 +51,10 @@ Result<const json::object*> object_at(const json::object& params, std::string_vi
 }
 
 /// The first of two objects that is among `params`, or null.
-Result<const json::object*> object_at(const json::object& params, std::string_view name,
+Result<const json::object*> struct_at(const json::object& params, std::string_view name,
                                       std::string_view other) {
-  Result<const json::object*> found = object_at(params, name);
-  return !found || *found != nullptr ? found : object_at(params, other);
+  Result<const json::object*> found = struct_at(params, name);
+  return !found || *found != nullptr ? found : struct_at(params, other);
 }
 
 /// A bool as C has it: true, false, or an integer.
@@ -160,6 +160,35 @@ Result<void> read_keeping(const json::object& from, RunCall& call) {
   return {};
 }
 
+/// RKLLMLoraParam.
+Result<void> read_adapter(const json::object& infer, GenerationRequest& request) {
+  const Result<const json::object*> lora = struct_at(infer, "lora_params");
+  if (!lora) return std::unexpected(lora.error());
+  if (*lora == nullptr) return {};
+  Result<std::string> name = text_parameter(**lora, "lora_adapter_name");
+  if (!name) return std::unexpected(std::move(name.error()));
+  request.lora_adapter = *std::move(name);
+  return {};
+}
+
+/// RKLLMPromptCacheParam.
+Result<void> read_prompt_cache(const json::object& infer, RunCall& call) {
+  const Result<const json::object*> cache = struct_at(infer, "prompt_cache_params");
+  if (!cache) return std::unexpected(cache.error());
+  if (*cache == nullptr) return {};
+  Result<std::string> path = text_parameter(**cache, "prompt_cache_path");
+  if (!path) return std::unexpected(std::move(path.error()));
+  const Result<bool> saves = flag_at(**cache, "save_prompt_cache");
+  if (!saves) return std::unexpected(saves.error());
+  if (path->empty() == *saves) {
+    return fail(kInvalidParams,
+                "Invalid params: prompt_cache_params say where to save the prompt, so give both "
+                "prompt_cache_path and save_prompt_cache; load_prompt_cache loads it");
+  }
+  call.prompt_cache = *std::move(path);
+  return {};
+}
+
 /// RKLLMInferParam.
 Result<void> read_infer_params(const json::object& infer, RunCall& call) {
   if (!is_first(infer, "mode", "RKLLM_INFER_GENERATE")) {
@@ -167,18 +196,9 @@ Result<void> read_infer_params(const json::object& infer, RunCall& call) {
                 "Invalid params: mode must be RKLLM_INFER_GENERATE (0); hidden layers and logits "
                 "are not passed on");
   }
-  for (const std::string_view name : {"lora_params", "prompt_cache_params"}) {
-    const Result<const json::object*> found = object_at(infer, name);
-    if (!found) return std::unexpected(found.error());
-    if (*found == nullptr) continue;
-    const Result<std::string> value =
-        text_parameter(**found, name == "lora_params" ? "lora_adapter_name" : "prompt_cache_path");
-    if (!value) return std::unexpected(value.error());
-    if (!value->empty()) {
-      return fail(kInvalidParams, "Invalid params: " + std::string(name) + " have no effect here");
-    }
-  }
-  const Result<const json::object*> sampling = object_at(infer, "sampling_params");
+  if (Result<void> read = read_adapter(infer, call.request); !read) return read;
+  if (Result<void> read = read_prompt_cache(infer, call); !read) return read;
+  const Result<const json::object*> sampling = struct_at(infer, "sampling_params");
   if (!sampling) return std::unexpected(sampling.error());
   if (*sampling != nullptr) {
     const Result<RunSettings> settings = read_settings(**sampling);
@@ -206,7 +226,7 @@ Result<RunCall> decode_run_call(const json::object& params) {
   call.settings = settings_of(params, *request);
   call.request = *std::move(request);
   const auto read_all = [&]() -> Result<void> {
-    const Result<const json::object*> input = object_at(params, "input", "rkllm_input");
+    const Result<const json::object*> input = struct_at(params, "input", "rkllm_input");
     if (!input) return std::unexpected(input.error());
     if (*input != nullptr) {
       if (Result<void> read = read_input(**input, call.request); !read) return read;
@@ -214,7 +234,7 @@ Result<RunCall> decode_run_call(const json::object& params) {
     if (Result<void> read = read_prompt(params, {}, call.request); !read) return read;
     if (Result<void> read = read_keeping(params, call); !read) return read;
     const Result<const json::object*> infer =
-        object_at(params, "infer_params", "rkllm_infer_params");
+        struct_at(params, "infer_params", "rkllm_infer_params");
     if (!infer) return std::unexpected(infer.error());
     return *infer == nullptr ? Result<void>() : read_infer_params(**infer, call);
   };
@@ -229,7 +249,7 @@ void apply(const RunSettings& settings, GenerationRequest& request) {
 
 Result<InitCall> decode_init_call(const json::object& params) {
   InitCall call;
-  const Result<const json::object*> given = object_at(params, "param", "rkllm_param");
+  const Result<const json::object*> given = struct_at(params, "param", "rkllm_param");
   if (!given) return std::unexpected(given.error());
   const json::object& param = *given == nullptr ? params : **given;
   Result<std::string> path = text_parameter(param, "model_path");

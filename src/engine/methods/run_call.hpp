@@ -27,7 +27,8 @@ struct RunSettings {
 struct RunCall {
   GenerationRequest request;  // without what `settings` has
   RunSettings settings;
-  bool keep_history = false;  // it goes on from what was said in the session, and is kept there
+  bool keep_history = false;      // it goes on from what was said in the session, and is kept there
+  std::string prompt_cache = {};  // where its prompt is to be saved, as the caller has it; or empty
 };
 
 /// Errors: -32602 for what decode_generation() refuses, for a member of the wrong type, and for one

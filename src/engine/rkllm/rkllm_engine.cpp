@@ -50,7 +50,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
         home_(std::make_shared<Home>()) {
     home_->engine = this;
     for (std::uint32_t i = 0; i < options_.slots; ++i) {
-      slots_.push_back(std::make_unique<RkllmSlot>(home_->loop(), options_, library_, i,
+      slots_.push_back(std::make_unique<RkllmSlot>(home_->loop(), options_, library_, assets_, i,
                                                    static_cast<RkllmSlot::Owner&>(*this)));
     }
     home_->loops.start();
@@ -70,8 +70,12 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
             .model = std::filesystem::path(options_.model_path).stem().string(),
             .context_tokens = options_.context_tokens,
             .slots = options_.slots,
-            .checks_schema = true};
+            .checks_schema = true,
+            .loads_adapters = true,
+            .loads_prompt_caches = true,
+            .takes_cross_attention = library_.abi == nullptr || library_.abi->has_function_tools};
   }
+  void change(ModelChange change, ChangeDone then) override;
   [[nodiscard]] EngineStats stats() const override {
     return {.slots_busy = busy_,
             .requests_queued = queued_,
@@ -118,6 +122,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   const LibraryFacts library_;
   const std::shared_ptr<QueueShares> shares_;
   const std::shared_ptr<Home> home_;
+  ModelAssets assets_;
   std::vector<std::unique_ptr<RkllmSlot>> slots_;
   AdmissionQueue<RunPtr> queue_;
   std::set<RunPtr> open_;  // those whose sinks have not heard everything
@@ -179,6 +184,14 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
     return std::unexpected(checked.error());
   }
   if (!had_model_) return fail(kBusy, not_ready());
+  if (!request.lora_adapter.empty() && !assets_.has_adapter(request.lora_adapter)) {
+    return fail(kInvalidParams, kNoSuchAdapter);
+  }
+  if (assets_.has_lost_cross_attention()) {
+    return fail(kBusy,
+                "what the model attends to was lost when its process died; an operator sets it "
+                "again with set_cross_attn_params");
+  }
   auto share = shares_->take(request.principal);
   if (!share) return std::unexpected(std::move(share.error()));
   request.continues = nullptr;
@@ -186,6 +199,9 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   run->share = *std::move(share);
   run->started = home_->loop().clock().now();
   run->max_tokens = static_cast<std::uint32_t>(run->request.max_tokens.value_or(0));
+  run->params.lora_adapter_name = run->request.lora_adapter;
+  run->params.prompt_cache_path = run->request.prompt_cache;
+  run->params.save_prompt_cache = !run->request.prompt_cache.empty();
   if (library_.abi != nullptr && library_.abi->has_sampling_of_run) {
     run->params.sampling = sampling_of(run->request.sampling);
     run->params.max_new_tokens = run->request.max_tokens;
@@ -194,6 +210,23 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   ++requests_;
   home_->loop().post([this, run] { admit(run); });
   return std::make_unique<NpuGeneration>(home_, run);
+}
+
+void NpuEngine::change(ModelChange change, ChangeDone then) {
+  home_->loop().post([this, change = std::move(change), then = std::move(then)]() mutable {
+    if (std::holds_alternative<SetCrossAttention>(change) && !options_.cross_attention) {
+      return then(fail(kInvalidRequest,
+                       "The model was not loaded for cross attention; start the server with "
+                       "--cross-attention"));
+    }
+    const bool has_model =
+        std::ranges::any_of(slots_, [](auto& each) { return each->has_model(); });
+    if (!has_model) return then(fail(kBusy, not_ready()));
+    assets_.add(std::move(change), std::move(then));
+    for (const auto& slot : slots_) {
+      if (slot->is_idle()) slot->settle();
+    }
+  });
 }
 
 void NpuEngine::admit(const RunPtr& run) {
@@ -243,10 +276,12 @@ void NpuEngine::tell_state() {
     if (!slot->trouble().empty()) trouble = slot->trouble();
   }
   if (has_model) had_model_ = true;
+  const std::string not_ready = has_model         ? std::string()
+                                : trouble.empty() ? "loading the model"
+                                                  : "The model is not there: " + trouble;
+  if (!has_model) assets_.abandon(Error(kBusy, not_ready));
   const std::lock_guard lock(mutex_);
-  not_ready_ = has_model         ? std::string()
-               : trouble.empty() ? "loading the model"
-                                 : "The model is not there: " + trouble;
+  not_ready_ = not_ready;
   has_failed_ = has_failed && !had_model_;
   changed_.notify_all();
 }
@@ -331,6 +366,7 @@ void NpuEngine::shutdown() {
     home_->loop().post([this] {
       is_over_ = true;
       slots_.clear();
+      assets_.abandon(Error(kBusy, "The engine has ended"));
       for (const RunPtr& run : std::set(open_)) complete(run, Completion::Reason::cancelled);
       home_->engine = nullptr;
       home_->loop().stop();
@@ -354,6 +390,10 @@ Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options) {
   options.slots = std::clamp(options.slots, std::uint32_t{1}, kMaxSlots);
   Result<LibraryFacts> library = find_runtime(options.library_path, options.abi);
   if (!library) return std::unexpected(std::move(library.error()));
+  if (options.cross_attention && library->abi != nullptr && !library->abi->has_function_tools) {
+    return fail(kUnprocessableContent, "Version " + std::string(library->abi->versions) +
+                                           " of the runtime has no cross attention");
+  }
   return std::make_unique<NpuEngine>(std::move(options), *std::move(library));
 }
 

@@ -21,6 +21,7 @@ struct RkllmOptions {
   /// Conversations are rendered with it, and the runtime's own template is off. Null: the runtime
   /// has its own, and is given conversations as one text of a user; tools are refused.
   std::shared_ptr<const ChatTemplate> chat_template = {};
+  bool cross_attention = false;          // the model is loaded for SetCrossAttention
   std::uint32_t slots = 1;               // processes with the model; 1 to 8
   std::uint32_t context_tokens = 0;      // 0: what the runtime has by default
   std::uint32_t max_queue = 256;         // the most requests that wait
@@ -38,6 +39,10 @@ struct RkllmOptions {
 /// A request with a json_schema is answered only when the answer follows it: a model whose answer
 /// does not is asked again (AnswerCheck), and then the generation fails.
 ///
+/// What change() loads is loaded again into a process that takes the place of another. If it cannot
+/// be, it is lost, which the log says: requests that name a lost adapter are refused, and all
+/// requests while what the decoder attends to is lost.
+///
 /// An instance gives one answer at a time; other requests wait in turn (AdmissionQueue,
 /// QueueShares). A reader that is slow holds up nobody: what the model has said waits, at most as
 /// much as fits in the context. Sinks are called on the engine's thread. shutdown() must not be
@@ -52,8 +57,8 @@ class RkllmEngine : public Engine {
 };
 
 /// Starts the processes, and returns at once. Until a model is loaded, start() returns kBusy.
-/// Errors: those of finding and inspecting the library; 422, its version is not known; 404, there
-/// is no such model.
+/// Errors: those of finding and inspecting the library; 422, its version is not known or has no
+/// cross attention; 404, there is no such model.
 Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options);
 
 }  // namespace sluice::rkllm

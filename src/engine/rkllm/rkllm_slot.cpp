@@ -28,10 +28,11 @@ json::object object_of(const json::value& value) {
 }  // namespace
 
 RkllmSlot::RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
-                     std::uint32_t index, Owner& owner)
+                     ModelAssets& assets, std::uint32_t index, Owner& owner)
     : loop_(&loop),
       options_(&options),
       library_(&library),
+      assets_(&assets),
       index_(index),
       owner_(&owner),
       pause_({.first = options.restart_pause,
@@ -54,6 +55,8 @@ void RkllmSlot::start() {
     return rest();
   }
   process_ = *std::move(process);
+  born_ = assets_->last();
+  taken_ = 0;
   set_timer(options_->load_timeout, &RkllmSlot::on_load_late);
   const std::string abi(library_->abi == nullptr ? std::string_view() : library_->abi->name);
   process_->ask(method::kOpen, object_of(encode(OpenParams{.library = library_->path, .abi = abi})),
@@ -71,6 +74,7 @@ void RkllmSlot::load() {
   if (options_->chat_template != nullptr && options_->chat_template->needs_special_tokens()) {
     params.skip_special_token = false;
   }
+  if (options_->cross_attention) params.use_cross_attn = true;
   process_->ask(method::kInit, object_of(encode(params)),
                 [this](const Result<json::object>& answer) {
                   const std::optional<int> result = returned_by(answer);
@@ -85,25 +89,52 @@ void RkllmSlot::load() {
 }
 
 void RkllmSlot::set_template() {
-  if (options_->chat_template == nullptr) return on_loaded();
+  if (options_->chat_template == nullptr) return settle();
   // With empty texts the runtime's own template is off, and its parser (rknn-llm#431).
   process_->ask(method::kSetChatTemplate, object_of(encode(TemplateParams{})),
                 [this](const Result<json::object>& answer) {
                   // A version without the function has no template of its own.
                   const bool has_none = !answer && answer.error().code == kMethodNotFound;
-                  if (has_none || returned_by(answer) == 0) return on_loaded();
+                  if (has_none || returned_by(answer) == 0) return settle();
                   give_up(!answer ? answer.error().message
                                   : "rkllm_set_chat_template() returned " +
                                         std::to_string(returned_by(answer).value_or(0)));
                 });
 }
 
-void RkllmSlot::on_loaded() {
+void RkllmSlot::settle() {
   cancel_timer();
-  pause_.reset();
-  trouble_.clear();
-  phase_ = Phase::idle;
-  owner_->on_slot_changed();
+  const auto [number, step] = assets_->next(taken_, born_);
+  if (step == nullptr) {
+    if (phase_ == Phase::loading) {
+      pause_.reset();
+      trouble_.clear();
+    }
+    phase_ = Phase::idle;
+    return owner_->on_slot_changed();
+  }
+  if (phase_ != Phase::loading) phase_ = Phase::changing;
+  taken_ = number;
+  takes_step_ = true;
+  set_timer(options_->load_timeout, &RkllmSlot::on_step_late);
+  process_->ask(step->method, step->params,
+                [this](const Result<json::object>& answer) { on_step_taken(answer); });
+}
+
+void RkllmSlot::on_step_taken(const Result<json::object>& answer) {
+  takes_step_ = false;
+  const std::optional<int> result = returned_by(answer);
+  assets_->finish(taken_, !answer ? std::unexpected(answer.error())
+                          : result == 0
+                              ? Result<void>()
+                              : fail(kInvalidParams, "The runtime returned " +
+                                                         std::to_string(result.value_or(0)) +
+                                                         "; what it has logged says why"));
+  settle();
+}
+
+void RkllmSlot::on_step_late() {
+  give_up("it takes too long to load what an operator has named");
 }
 
 void RkllmSlot::on_load_late() {
@@ -126,11 +157,11 @@ void RkllmSlot::on_gone(const std::string& why) {
   log_error(had_model ? "the process of the model has died" : "the model cannot be loaded",
             {{"why", std::string_view(why)}, {"slot", static_cast<int>(index_)}});
   const RunPtr run = std::exchange(run_, nullptr);
+  const Error death(kInternalError,
+                    "The process of the model has died, and another is started: " + why);
+  if (std::exchange(takes_step_, false)) assets_->finish(taken_, std::unexpected(death));
   rest();
-  if (run == nullptr) return;
-  owner_->on_run_over(
-      run, Completion::Reason::error,
-      Error(kInternalError, "The process of the model has died, and another is started: " + why));
+  if (run != nullptr) owner_->on_run_over(run, Completion::Reason::error, death);
 }
 
 void RkllmSlot::rest() {
@@ -221,8 +252,6 @@ void RkllmSlot::end_early(Completion::Reason reason) {
 }
 
 void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
-  cancel_timer();
-  phase_ = Phase::idle;
   const std::optional<int> result = returned_by(answer);
   if (run_ == nullptr) {
     // Its end was told before.
@@ -236,7 +265,7 @@ void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
   } else {
     end_run(Completion::Reason::stop);
   }
-  owner_->on_slot_changed();
+  settle();
 }
 
 void RkllmSlot::end_run(Completion::Reason reason, std::optional<Error> error) {

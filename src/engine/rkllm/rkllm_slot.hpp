@@ -7,6 +7,7 @@
 
 #include "client/backoff.hpp"
 #include "core/executor.hpp"
+#include "engine/rkllm/model_assets.hpp"
 #include "engine/rkllm/rkllm_engine.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 #include "engine/rkllm/runtime/library_file.hpp"
@@ -30,9 +31,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
                              std::optional<Error> error) = 0;
   };
 
-  /// `options`, `library` and `owner` outlive this. `index`: among the slots.
+  /// `options`, `library`, `assets` and `owner` outlive this. `index`: among the slots.
   RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
-            std::uint32_t index, Owner& owner);
+            ModelAssets& assets, std::uint32_t index, Owner& owner);
   ~RkllmSlot() override;
   RkllmSlot(const RkllmSlot&) = delete;
   RkllmSlot& operator=(const RkllmSlot&) = delete;
@@ -40,19 +41,24 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void start();
   [[nodiscard]] bool is_idle() const { return phase_ == Phase::idle; }
   [[nodiscard]] bool is_busy() const { return phase_ == Phase::running; }
-  [[nodiscard]] bool has_model() const { return is_idle() || is_busy(); }
+  [[nodiscard]] bool has_model() const {
+    return is_idle() || is_busy() || phase_ == Phase::changing;
+  }
   /// Why there is no model; empty while the first one is being loaded, and once there is one.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   /// The process of the worker; 0: there is none.
   [[nodiscard]] pid_t pid() const { return process_ == nullptr ? 0 : process_->pid(); }
 
+  /// Only if it is idle. Takes the next step of the assets, if there is one.
+  void settle();
   /// Only if it is idle.
   void begin(RunPtr run);
   /// Nobody wants the rest of this answer; its end is not told. Does nothing if it is over.
   void drop(const RunPtr& run);
 
  private:
-  enum class Phase : std::uint8_t { absent, loading, idle, running };
+  /// While it is `loading`, it also takes the steps that were taken before its process was there.
+  enum class Phase : std::uint8_t { absent, loading, idle, changing, running };
 
   void on_output(const TokenRecord& output) override;
   void on_gone(const std::string& why) override;
@@ -60,7 +66,7 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void load();
   /// Turns the runtime's own template off if there is another.
   void set_template();
-  void on_loaded();
+  void on_step_taken(const Result<json::object>& answer);
   /// The process is of no use: another one follows.
   void give_up(std::string why);
   void rest();
@@ -73,16 +79,21 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void set_timer(Duration time, void (RkllmSlot::*task)());
   void cancel_timer();
   void on_load_late();
+  void on_step_late();
   void on_abort_late();
 
   EventLoop* loop_;
   const RkllmOptions* options_;
   const LibraryFacts* library_;
+  ModelAssets* assets_;
   std::uint32_t index_;
   Owner* owner_;
   std::unique_ptr<WorkerProcess> process_;
   Phase phase_ = Phase::absent;
   std::string trouble_;
+  std::uint64_t born_ = 0;   // the last of the assets' steps when the process was started
+  std::uint64_t taken_ = 0;  // the last one that it has taken, or takes
+  bool takes_step_ = false;
   RunPtr run_;  // null while nobody wants the answer that the runtime gives
   std::uint64_t run_number_ = 0;
   bool has_failed_ = false;  // the runtime says so of the answer

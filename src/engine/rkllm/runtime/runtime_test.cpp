@@ -70,19 +70,20 @@ TEST_P(RkllmRuntimeTest, KnowsWhatTheRuntimeHasByDefault) {
 
 TEST_P(RkllmRuntimeTest, PassesOnWhatTheVersionHas) {
   const FakeScript script("say a\n");
+  const std::string cache = ::testing::TempDir() + "p.bin";
   const auto runtime = opened();
   ASSERT_EQ(runtime->init({.model_path = "m"}), 0);
   outputs(*runtime,
           {.role = "tool", .enable_thinking = true, .input = std::vector<std::int32_t>{1, 2, 3}},
           {.mode = InferMode::generate,
            .lora_adapter_name = "cat",
-           .prompt_cache_path = "p.bin",
+           .prompt_cache_path = cache,
            .save_prompt_cache = true,
            .keep_history = true,
            .sampling = {.temperature = 0.5F},
            .max_new_tokens = 7});
   const std::string log = script.log();
-  EXPECT_THAT(log, HasSubstr("tokens=1,2,3 mode=0 lora=cat cache=p.bin save"));
+  EXPECT_THAT(log, HasSubstr("tokens=1,2,3 mode=0 lora=cat cache=" + cache + " save"));
   EXPECT_EQ(log.contains("role=tool thinking"), facts().has_thinking);
   EXPECT_EQ(log.contains("history=1"), facts().has_history);
   EXPECT_EQ(log.contains("max=7 temperature=0.500000"), facts().has_sampling_of_run);
@@ -94,7 +95,7 @@ TEST_P(RkllmRuntimeTest, PassesOnWhatTheVersionHas) {
 }
 
 TEST_P(RkllmRuntimeTest, SaysWhatAVersionDoesNotHave) {
-  const FakeScript script("lora -1\n");
+  const FakeScript script("lora -1\nload-cache 0\n");
   const auto runtime = opened();
   ASSERT_EQ(runtime->init({.model_path = "m"}), 0);
   EXPECT_EQ(runtime->load_lora("l.rkllm", "cat", 0.5F), -1);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/log/log.hpp"
+#include "core/text/base64.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "net/lines/line_reader.hpp"
@@ -41,6 +43,16 @@ Result<Params> read(const json::object& params) {
   auto given = decode<Params>(params, "params");
   if (given) return *std::move(given);
   return fail(kInvalidParams, given.error().describe());
+}
+
+/// Reads the bytes of numbers in Base64. False: it is something else.
+template <class Number>
+bool read_numbers(std::string_view base64, std::vector<Number>& numbers) {
+  const std::optional<std::string> bytes = decode_base64(base64);
+  if (!bytes || bytes->empty() || bytes->size() % sizeof(Number) != 0) return false;
+  numbers.resize(bytes->size() / sizeof(Number));
+  std::memcpy(numbers.data(), bytes->data(), bytes->size());
+  return true;
 }
 
 bool ends_run(CallState state) {
@@ -156,7 +168,29 @@ Worker::Outcome Worker::carry_out(const std::string& method, const json::object&
           runtime.abi());
     });
   }
+  if (method == method::kSetCrossAttnParams) return set_cross_attention(params);
   return fail(kMethodNotFound, "There is no " + method);
+}
+
+Worker::Outcome Worker::set_cross_attention(const json::object& params) {
+  const auto given = read<CrossAttnParams>(params);
+  if (!given) return std::unexpected(given.error());
+  CrossAttention next;
+  const bool is_read = read_numbers(given->encoder_k_cache, next.k) &&
+                       read_numbers(given->encoder_v_cache, next.v) &&
+                       read_numbers(given->encoder_mask, next.mask) &&
+                       read_numbers(given->encoder_pos, next.positions);
+  if (!is_read || next.mask.size() != next.positions.size() || next.k.size() != next.v.size()) {
+    return fail(kInvalidParams, "The arrays do not fit each other");
+  }
+  const std::optional<int> result = runtime_->set_cross_attn_params(
+      {.encoder_k_cache = next.k.data(),
+       .encoder_v_cache = next.v.data(),
+       .encoder_mask = next.mask.data(),
+       .encoder_pos = next.positions.data(),
+       .num_tokens = static_cast<std::int32_t>(next.positions.size())});
+  if (result == 0) cross_attention_ = std::move(next);
+  return returned(result, runtime_->abi());
 }
 
 Worker::Outcome Worker::open(const json::object& params) {

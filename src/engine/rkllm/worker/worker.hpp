@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -51,6 +52,7 @@ class Worker {
   Outcome open(const json::object& params);
   Outcome init(const json::object& params);
   Outcome run(const json::object& params);
+  Outcome set_cross_attention(const json::object& params);
   /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
   bool put_out(std::uint64_t run, const Output& output);
   /// Waits until there is room for what waits. False: there is never room for it.
@@ -67,6 +69,12 @@ class Worker {
   const std::function<void(std::string_view)> reply_;
   std::mutex reply_mutex_;
   MessageParser parser_;
+  struct CrossAttention {
+    std::vector<float> k, v, mask;
+    std::vector<std::int32_t> positions;
+  };
+  /// It outlives the runtime, which may go on using it.
+  CrossAttention cross_attention_;
   std::unique_ptr<Runtime> runtime_;
   std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
   std::mutex mutex_;

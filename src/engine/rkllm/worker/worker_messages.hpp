@@ -31,6 +31,8 @@ inline constexpr std::string_view kClearKvCache = "rkllm_clear_kv_cache";  // Cl
 inline constexpr std::string_view kGetKvCacheSize = "rkllm_get_kv_cache_size";
 inline constexpr std::string_view kSetChatTemplate = "rkllm_set_chat_template";    // TemplateParams
 inline constexpr std::string_view kSetFunctionTools = "rkllm_set_function_tools";  // ToolParams
+inline constexpr std::string_view kSetCrossAttnParams =
+    "rkllm_set_cross_attn_params";  // CrossAttnParams
 }  // namespace method
 
 struct OpenParams {
@@ -67,6 +69,13 @@ struct ToolParams {
   std::string system_prompt;
   std::string tools;
   std::string tool_response_str;
+};
+/// Arrays of four bytes for each number, in Base64. The last two have one for each token.
+struct CrossAttnParams {
+  std::string encoder_k_cache;
+  std::string encoder_v_cache;
+  std::string encoder_mask;
+  std::string encoder_pos;
 };
 
 /// What a function of the runtime has returned; 0 is success.
