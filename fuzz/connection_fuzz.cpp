@@ -262,6 +262,7 @@ class World final : private HttpHandler, private LineService {
       return !world_->is_slow();
     }
     void on_long_line() override { session_->send("long\n"); }
+    void on_other_protocol() override { session_->close(); }
     void on_drain() override { session_->send("drained\n"); }
     void on_input_end() override {
       if (world_->mode_ % 2 == 0) session_->close();
@@ -289,7 +290,7 @@ class World final : private HttpHandler, private LineService {
     if (peer.is_http) {
       ServerHttp::begin(*peer.connection, worker);
     } else {
-      LineProtocol::begin(*peer.connection, *this, 0, lines_);
+      LineProtocol::begin(*peer.connection, *this, uid_t{0}, lines_);
     }
     allocations_left = failing;
   }
@@ -410,7 +411,7 @@ class World final : private HttpHandler, private LineService {
                                         Executor::Task ready) override {
     return std::make_unique<Prepared>(*this, std::move(body), std::move(ready));
   }
-  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t /*user*/) override {
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, const LinePeer& /*peer*/) override {
     sessions_.push_back(session);
     return std::make_unique<Lines>(*this, std::move(session));
   }

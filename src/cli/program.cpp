@@ -56,6 +56,7 @@ int parse_and_run(int argc, const char* const* argv) {
        .width = help_width(),
        .print = [](const std::string& text) { return print(text); }});
   add_serve_command(program);
+  add_import_config_command(program);
   add_chat_command(program);
   add_agent_command(program);
   add_doctor_command(program);

@@ -77,9 +77,9 @@ TEST(Program, HelpHasExamplesAndExitCodes) {
   EXPECT_THAT(help.out,
               HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3"));
   for (const char* command :
-       {"serve",    "chat",  "doctor", "bench",     "servers", "mcp",        "info",
-        "ping",     "tools", "call",   "resources", "read",    "prompts",    "prompt",
-        "complete", "watch", "tasks",  "proxy",     "version", "completion", "man"}) {
+       {"serve", "chat",  "doctor",    "bench",      "servers", "mcp",          "info",     "ping",
+        "tools", "call",  "resources", "read",       "prompts", "prompt",       "complete", "watch",
+        "tasks", "proxy", "version",   "completion", "man",     "import-config"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = run({command, "--help"});
     EXPECT_EQ(own.code, kExitOk) << command;
@@ -167,9 +167,9 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
 
 TEST(Program, TheHelpFitsInAPipe) {
   for (const char* command :
-       {"serve",    "chat",  "doctor", "bench",     "servers", "mcp",        "info",
-        "ping",     "tools", "call",   "resources", "read",    "prompts",    "prompt",
-        "complete", "watch", "tasks",  "proxy",     "version", "completion", "man"}) {
+       {"serve", "chat",  "doctor",    "bench",      "servers", "mcp",          "info",     "ping",
+        "tools", "call",  "resources", "read",       "prompts", "prompt",       "complete", "watch",
+        "tasks", "proxy", "version",   "completion", "man",     "import-config"}) {
     std::istringstream help(run({command, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
   }

@@ -165,6 +165,7 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   ServeConfig& config = loaded->config;
   config.tcp = true;
   config.stdio = false;
+  config.legacy_ports = false;
   config.unix_path.clear();
   config.listen = {{.host = "127.0.0.1", .port = 0}};
   config.threads = 1;

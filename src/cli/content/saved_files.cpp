@@ -17,19 +17,21 @@ namespace {
 
 constexpr mode_t kMode = 0666;  // less the umask
 
-std::string save_failure() {
-  return std::generic_category().message(errno);
-}
+}  // namespace
 
-Result<void> write_new(int file, const std::string& path, std::string_view bytes) {
-  if (auto written = write_all(file, bytes); !written) {
+Result<bool> save_if_new(const std::string& path, std::string_view bytes) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
+  if (!file) {
+    if (errno == EEXIST) return false;
+    return fail(kExitFailure,
+                "cannot save " + path + ": " + std::generic_category().message(errno));
+  }
+  if (auto written = write_all(file.get(), bytes); !written) {
     ::unlink(path.c_str());
     return fail(written.error().code, path + ": " + written.error().message);
   }
-  return {};
+  return true;
 }
-
-}  // namespace
 
 std::string_view file_ending(std::string_view mime_type) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kEndings = {
@@ -55,14 +57,9 @@ Result<std::string> save_new_file(const std::string& folder, std::string_view ki
   const std::string ending = "." + std::string(file_ending(mime_type));
   for (int number = 0; number < kMaxSameName; ++number) {
     const std::string path = start + (number == 0 ? "" : "-" + std::to_string(number)) + ending;
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
-    if (file.get() >= 0) {
-      if (auto written = write_new(file.get(), path, bytes); !written) {
-        return std::unexpected(std::move(written.error()));
-      }
-      return path;
-    }
-    if (errno != EEXIST) return fail(kExitFailure, "cannot save " + path + ": " + save_failure());
+    const Result<bool> saved = save_if_new(path, bytes);
+    if (!saved) return std::unexpected(saved.error());
+    if (*saved) return path;
   }
   return fail(kExitFailure, "there are too many files " + start + "-N" + ending);
 }

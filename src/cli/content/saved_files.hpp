@@ -11,6 +11,10 @@ namespace sluice {
 /// known. The server chooses among known endings only.
 std::string_view file_ending(std::string_view mime_type);
 
+/// Writes `bytes` to a new file. Returns false, and writes nothing, if there is something at `path`
+/// already. Errors carry kExitFailure and name the file.
+Result<bool> save_if_new(const std::string& path, std::string_view bytes);
+
 /// Writes `bytes` to a new file in `folder`: KIND.ENDING, or KIND-1.ENDING and so on, where no file
 /// is yet. Returns its path. Errors carry kExitFailure and name the file.
 Result<std::string> save_new_file(const std::string& folder, std::string_view kind,

@@ -89,7 +89,9 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
 namespace {
 
 /// Returns the socket that listens, so that another place cannot have its port.
-Descriptor check_place(Checks& out, const HostPort& place) {
+/// `host_flag` and `port_flag` change the place.
+Descriptor check_place(Checks& out, const HostPort& place, const std::string& host_flag,
+                       const std::string& port_flag) {
   const std::string port = std::to_string(place.port);
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -98,7 +100,7 @@ Descriptor check_place(Checks& out, const HostPort& place) {
   const int error = ::getaddrinfo(place.host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
     out.push_back({Status::fail, "address", place.host + ": " + ::gai_strerror(error),
-                   "Give an address of this machine with --host, such as 127.0.0.1"});
+                   "Give an address of this machine with " + host_flag + ", such as 127.0.0.1"});
     return {};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
@@ -116,18 +118,19 @@ Descriptor check_place(Checks& out, const HostPort& place) {
   if (failed == 0) {
     out.push_back({Status::ok, subject, where + " is free", ""});
   } else if (failed == EADDRINUSE) {
-    out.push_back(
-        {Status::fail, subject, where + " is already in use",
-         "Give another --port (0 takes any free one), or stop what listens there: ss -ltnp "
-         "'sport = :" +
-             port + "'"});
+    out.push_back({Status::fail, subject, where + " is already in use",
+                   "Give another " + port_flag +
+                       " (port 0 takes any free one), or stop what listens there: ss -ltnp "
+                       "'sport = :" +
+                       port + "'"});
   } else if (failed == EACCES) {
     out.push_back({Status::fail, subject, where + " is reserved for root",
-                   "Give a --port above 1023, or allow it: setcap cap_net_bind_service=+ep on the "
-                   "program"});
+                   "Give a " + port_flag +
+                       " above 1023, or allow it: setcap cap_net_bind_service=+ep on the "
+                       "program"});
   } else {
     out.push_back({Status::fail, subject, where + ": " + std::strerror(failed),
-                   "Give an address of this machine with --host, such as 127.0.0.1"});
+                   "Give an address of this machine with " + host_flag + ", such as 127.0.0.1"});
   }
   return listener;
 }
@@ -151,7 +154,10 @@ void check_unix_socket(Checks& out, const ServeConfig& config) {
 void check_ports(Checks& out, const ServeConfig& config) {
   std::vector<Descriptor> listeners;
   for (const HostPort& place : listening_places(config)) {
-    listeners.push_back(check_place(out, place));
+    listeners.push_back(check_place(out, place, "--host", "--port"));
+  }
+  if (config.legacy_ports) {
+    check_place(out, config.legacy_listen, "--legacy-listen", "--legacy-listen");
   }
 }
 

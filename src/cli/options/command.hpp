@@ -7,6 +7,7 @@ class CommandLine;
 // Each adds one subcommand to `program`.
 void add_serve_command(CommandLine& program);
 void add_chat_command(CommandLine& program);
+void add_import_config_command(CommandLine& program);
 void add_agent_command(CommandLine& program);
 void add_doctor_command(CommandLine& program);
 void add_bench_command(CommandLine& program);

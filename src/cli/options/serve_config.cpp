@@ -17,6 +17,7 @@
 #include "cli/options/serve_settings.hpp"
 #include "core/text/text.hpp"
 #include "json/json.hpp"
+#include "net/loop/address_kind.hpp"
 
 namespace sluice {
 namespace {
@@ -185,52 +186,6 @@ Result<void> load_api_key_file(ServeConfig::Access& access, const ConfigSources&
   return {};
 }
 
-Result<void> check_together(const ServeConfig& config) {
-  if (config.tls_certificate.empty() != config.tls_key.empty()) {
-    return fail(kExitUsage, "--tls-cert and --tls-key: give both or neither");
-  }
-  if (config.streams.max_bytes > config.streams.max_total_bytes) {
-    return fail(kExitUsage, "--max-stream-bytes: " + format_size(config.streams.max_bytes) +
-                                " is more than --max-total-bytes, " +
-                                format_size(config.streams.max_total_bytes));
-  }
-  // A growing buffer takes up to twice the size of its contents.
-  if (config.http.max_body > config.http.max_total_buffers / 2) {
-    return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
-                                " is more than half of --max-total-buffers, " +
-                                format_size(config.http.max_total_buffers));
-  }
-  const std::uint64_t context = config.engine.context;
-  if (context * config.engine.sequences() > std::numeric_limits<std::int32_t>::max()) {
-    return fail(kExitUsage, "--context: " + std::to_string(context) + " tokens for each of " +
-                                std::to_string(config.engine.sequences()) +
-                                " --slots are too many; use fewer of either");
-  }
-  std::map<std::string_view, std::string_view> names;
-  for (const ApiKey& key : config.access.api_keys) {
-    const auto [known, is_new] = names.emplace(key.key, key.name);
-    if (!is_new) {
-      return fail(kExitUsage, "--api-key: " + std::string(known->second) + " and " + key.name +
-                                  " have the same key; give each a key of its own");
-    }
-  }
-  for (const std::string& name : config.access.operators) {
-    if (std::ranges::find(config.access.api_keys, name, &ApiKey::name) !=
-        config.access.api_keys.end()) {
-      continue;
-    }
-    return fail(kExitUsage, "--operator: there is no API key named " + name +
-                                "; give one with --api-key " + name + "=KEY or --api-key-file");
-  }
-  // The default gives way to a lower limit.
-  if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {
-    return fail(kExitUsage, "--task-ttl: " + format_duration(config.tasks.ttl) +
-                                " is more than --max-task-ttl, " +
-                                format_duration(config.tasks.max_ttl));
-  }
-  return {};
-}
-
 void append_toml_string(std::string& out, std::string_view text) {
   append_json_string(out, text);  // TOML's basic strings have the same escapes as JSON
 }
@@ -257,19 +212,38 @@ void append_value(std::string& out, const Setting& setting,
   }
 }
 
-/// Calls `each` for every setting, and writes a header before each section.
+/// Calls `each`, which may append lines, for every setting, and writes a header before the lines of
+/// each section.
 template <class Each>
 std::string by_section(Each&& each) {
   std::string out;
   std::string_view section;
   for (const Setting& setting : serve_settings()) {
-    if (const std::string_view own = section_of(setting); own != section) {
+    const std::string_view own = section_of(setting);
+    std::string lines;
+    each(lines, setting, setting.key.substr(own.empty() ? 0 : own.size() + 1));
+    if (lines.empty()) continue;
+    if (own != section) {
       section = own;
-      out.append("\n[").append(section).append("]\n");
+      if (!out.empty()) out.push_back('\n');
+      out.append("[").append(section).append("]\n");
     }
-    each(out, setting, setting.key.substr(section.empty() ? 0 : section.size() + 1));
+    out.append(lines);
   }
   return out;
+}
+
+std::string toml_of(const LoadedConfig& loaded, bool with_defaults) {
+  return by_section([&](std::string& out, const Setting& setting, std::string_view name) {
+    if (setting.is_used && !setting.is_used(loaded.config)) return;
+    const auto origin = loaded.origins.find(setting.key);
+    const bool has_origin = origin != loaded.origins.end();
+    if (!has_origin && !with_defaults) return;
+    out.append(name).append(" = ");
+    append_value(out, setting, setting.show(loaded.config));
+    if (has_origin) out.append("  # ").append(origin->second);
+    out.push_back('\n');
+  });
 }
 
 /// The heading of a section's options in the help.
@@ -344,6 +318,65 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
   return loaded;
 }
 
+Result<void> check_together(const ServeConfig& config) {
+  if (config.tls_certificate.empty() != config.tls_key.empty()) {
+    return fail(kExitUsage, "--tls-cert and --tls-key: give both or neither");
+  }
+  if (config.streams.max_bytes > config.streams.max_total_bytes) {
+    return fail(kExitUsage, "--max-stream-bytes: " + format_size(config.streams.max_bytes) +
+                                " is more than --max-total-bytes, " +
+                                format_size(config.streams.max_total_bytes));
+  }
+  // A growing buffer takes up to twice the size of its contents.
+  if (config.http.max_body > config.http.max_total_buffers / 2) {
+    return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
+                                " is more than half of --max-total-buffers, " +
+                                format_size(config.http.max_total_buffers));
+  }
+  const std::uint64_t context = config.engine.context;
+  if (context * config.engine.sequences() > std::numeric_limits<std::int32_t>::max()) {
+    return fail(kExitUsage, "--context: " + std::to_string(context) + " tokens for each of " +
+                                std::to_string(config.engine.sequences()) +
+                                " --slots are too many; use fewer of either");
+  }
+  std::map<std::string_view, std::string_view> names;
+  for (const ApiKey& key : config.access.api_keys) {
+    const auto [known, is_new] = names.emplace(key.key, key.name);
+    if (!is_new) {
+      return fail(kExitUsage, "--api-key: " + std::string(known->second) + " and " + key.name +
+                                  " have the same key; give each a key of its own");
+    }
+  }
+  for (const std::string& name : config.access.operators) {
+    if (std::ranges::find(config.access.api_keys, name, &ApiKey::name) !=
+        config.access.api_keys.end()) {
+      continue;
+    }
+    return fail(kExitUsage, "--operator: there is no API key named " + name +
+                                "; give one with --api-key " + name + "=KEY or --api-key-file");
+  }
+  if (config.legacy_ports) {
+    if (!config.access.api_keys.empty()) {
+      return fail(
+          kExitUsage,
+          "--legacy-ports: its clients have no way to give a key, so it cannot be used with "
+          "API keys; serve such clients with --unix, whose permissions say who may connect");
+    }
+    if (!config.tls_certificate.empty() && !is_this_machine(config.legacy_listen.host)) {
+      return fail(kExitUsage, "--legacy-listen: " + to_text(config.legacy_listen) +
+                                  " would not be encrypted, other than the rest of a server with "
+                                  "--tls-cert; listen on 127.0.0.1");
+    }
+  }
+  // The default gives way to a lower limit.
+  if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {
+    return fail(kExitUsage, "--task-ttl: " + format_duration(config.tasks.ttl) +
+                                " is more than --max-task-ttl, " +
+                                format_duration(config.tasks.max_ttl));
+  }
+  return {};
+}
+
 std::vector<HostPort> listening_places(const ServeConfig& config) {
   if (!config.tcp) return {};
   if (!config.listen.empty()) return config.listen;
@@ -366,19 +399,16 @@ void add_engine_options(Subcommand& command, SettingValues& flags) {
 void add_listening_options(Subcommand& command, SettingValues& flags) {
   add_options(command, flags, true, [](const Setting& setting) {
     const std::string_view section = section_of(setting);
-    return section != "engine" && setting.key != "threads";
+    return section != "engine" && setting.key != "threads" && !setting.key.starts_with("legacy_");
   });
 }
 
 std::string print_config(const LoadedConfig& loaded) {
-  return by_section([&](std::string& out, const Setting& setting, std::string_view name) {
-    if (setting.is_used && !setting.is_used(loaded.config)) return;
-    out.append(name).append(" = ");
-    append_value(out, setting, setting.show(loaded.config));
-    const auto origin = loaded.origins.find(setting.key);
-    if (origin != loaded.origins.end()) out.append("  # ").append(origin->second);
-    out.push_back('\n');
-  });
+  return toml_of(loaded, true);
+}
+
+std::string print_settings(const LoadedConfig& loaded) {
+  return toml_of(loaded, false);
 }
 
 std::string example_config() {

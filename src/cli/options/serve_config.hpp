@@ -40,6 +40,8 @@ struct ServeConfig {
   bool stdio = false;            // serve standard input and output
   std::string unix_path;         // serve a Unix domain socket
   std::uint32_t unix_mode = 0600;
+  bool legacy_ports = false;  // take lines over TCP too, at legacy_listen
+  HostPort legacy_listen{.host = "127.0.0.1", .port = 8081};
   std::uint32_t threads = 0;    // event loops; 0: one per core
   std::string tls_certificate;  // PEM files; set both or neither
   std::string tls_key;
@@ -184,6 +186,13 @@ void add_listening_options(Subcommand& command, SettingValues& flags);
 /// The configuration as a sluice.toml that says where each value came from. API keys are shown as
 /// "<redacted>".
 std::string print_config(const LoadedConfig& loaded);
+
+/// As print_config(), but only the settings that came from somewhere.
+std::string print_settings(const LoadedConfig& loaded);
+
+/// Whether the settings fit together. The error carries kExitUsage and names the flags.
+/// load_serve_config() checks it.
+Result<void> check_together(const ServeConfig& config);
 
 /// A commented sluice.toml with every setting at its default. A test checks that docs/sluice.toml
 /// is the same.

@@ -500,5 +500,25 @@ TEST(ConfigFile, HasALimit) {
   EXPECT_TRUE(parse_toml_as_json(comment.substr(0, comment.size() - 1), "small.toml"));
 }
 
+TEST(ServeConfig, LegacyPortsAreForWhoNeedsNoKey) {
+  const auto with = [](SettingValues more) {
+    more.insert({"legacy_ports", {"true"}});
+    return sources(std::move(more), {}, "");
+  };
+  const auto loaded = load_serve_config(with({{"legacy_listen", {"[::1]:9000"}}}));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE(loaded->config.legacy_ports);
+  EXPECT_EQ(to_text(loaded->config.legacy_listen), "[::1]:9000");
+  EXPECT_TRUE(loaded->config.tcp) << "HTTP is served too";
+  EXPECT_THAT(error_of(with({{"access.api_keys", {"a=0123456789abcdef"}}})),
+              HasSubstr("--legacy-ports: its clients have no way to give a key"));
+  EXPECT_THAT(error_of(with({{"legacy_listen", {"9000"}}})), HasSubstr("give HOST:PORT"));
+  const SettingValues tls = {{"tls_certificate", {"/c"}}, {"tls_key", {"/k"}}};
+  EXPECT_TRUE(load_serve_config(with(tls)));
+  SettingValues reachable = tls;
+  reachable.insert({"legacy_listen", {"0.0.0.0:9000"}});
+  EXPECT_THAT(error_of(with(reachable)), HasSubstr("0.0.0.0:9000 would not be encrypted"));
+}
+
 }  // namespace
 }  // namespace sluice

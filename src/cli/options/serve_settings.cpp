@@ -263,6 +263,22 @@ Setting listen() {
   return setting;
 }
 
+Setting legacy_listen() {
+  Setting setting = base("legacy_listen", "--legacy-listen", "HOST:PORT",
+                         "Address and port for --legacy-ports; port 0 takes any free port",
+                         "HOST:PORT, such as 127.0.0.1:8081 or [::1]:8081", Setting::Kind::text);
+  setting.store = [](ServeConfig& config, const Values& values) {
+    auto place = parse_host_port(values.front());
+    if (!place) return false;
+    config.legacy_listen = *std::move(place);
+    return true;
+  };
+  setting.show = [](const ServeConfig& config) -> Values {
+    return {to_text(config.legacy_listen)};
+  };
+  return setting;
+}
+
 constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
     {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
 constexpr std::array<std::pair<std::string_view, ModelApi>, 3> kModelApis = {
@@ -305,6 +321,11 @@ std::vector<Setting> make_settings() {
            "a path of at most 107 bytes", SLUICE_AT(unix_path)));
   add(mode("unix_mode", "--unix-mode", "Permissions of the socket, as for chmod",
            SLUICE_AT(unix_mode)));
+  add(yes_or_no("legacy_ports", "--legacy-ports",
+                "Also take messages as lines over TCP, as an earlier server did; there are no keys "
+                "and no TLS",
+                SLUICE_AT(legacy_ports)));
+  add(legacy_listen());
   add(number("threads", "--threads", 0, 1024, "Number of event loops; 0 starts one per core",
              SLUICE_AT(threads)));
   add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",

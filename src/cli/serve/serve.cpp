@@ -47,6 +47,7 @@ class RunningServer final : public LocalServer {
       if (!opened) return fail(kExitUsage, "--model-dir: " + opened.error().message);
       folder = std::make_shared<const ModelFolder>(*std::move(opened));
     }
+    if (config.legacy_ports) options->lines = config.legacy_listen;
     Result<EngineHandle> engine = make_engine(config);
     if (!engine) return std::unexpected(std::move(engine.error()));
 
@@ -67,6 +68,7 @@ class RunningServer final : public LocalServer {
 
   [[nodiscard]] std::string url() const override { return host_->urls().front(); }
   [[nodiscard]] const std::vector<std::string>& urls() const { return host_->urls(); }
+  [[nodiscard]] const std::string& lines() const { return host_->lines(); }
   void stop() override { stop({}); }
   void stop(const std::function<bool()>& hurry) {
     if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
@@ -146,6 +148,9 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
     for (const std::string& url : server.urls()) {
       log_info("serving", {{"mcp", std::string_view(url + "/mcp")}});
     }
+    if (!server.lines().empty()) {
+      log_info("serving", {{"lines", std::string_view(server.lines())}});
+    }
     if (!config.unix_path.empty()) {
       log_info("serving", {{"unix_socket", std::string_view(config.unix_path)}});
     }
@@ -160,6 +165,7 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
   }
   if (config.tcp)
     std::printf("try          sluice chat --url %s \"Hello\"\n", server.url().c_str());
+  if (!server.lines().empty()) std::printf("TCP lines    %s\n", server.lines().c_str());
   if (!config.unix_path.empty()) std::printf("Unix socket  %s\n", config.unix_path.c_str());
   if (config.engine.kind == EngineKind::synthetic) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
@@ -217,7 +223,7 @@ int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>&
   }
   // Constructed after taking the standard streams, so that nothing else can get the descriptor of a
   // closed one.
-  const bool serves_others = config.tcp || !config.unix_path.empty();
+  const bool serves_others = config.tcp || config.legacy_ports || !config.unix_path.empty();
   const ShutdownSignals signals(serves_others ? Hangup::reloads : Hangup::ends);
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) return cannot_start(config, started.error());

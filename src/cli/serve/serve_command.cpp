@@ -36,6 +36,7 @@ constexpr const char* kServeExamples =
     "  sluice serve --stdio --model model.gguf             # for a program that starts its "
     "servers\n"
     "  sluice serve --unix /run/user/1000/sluice.sock --model model.gguf\n"
+    "  sluice serve --legacy-ports --model model.rkllm     # lines over TCP too\n"
     "  SLUICE_PORT=9000 sluice serve --print-config       # the settings, and where they come "
     "from\n"
     "  sluice serve --example-config > sluice.toml\n";

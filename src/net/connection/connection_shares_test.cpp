@@ -13,7 +13,7 @@ PeerAddress address(const std::string& text) {
 
 TEST(ConnectionShares, CountsByAddress) {
   const ConnectionTicket::Count all = std::make_shared<ConnectionCount>();
-  ConnectionShares shares(all);
+  ConnectionShares shares(all, {});
   std::optional<ConnectionTicket> first(std::in_place, shares.of(address("192.0.2.1"), 0));
   const ConnectionTicket second(shares.of(address("192.0.2.1"), 1));
   const ConnectionTicket v6(shares.of(address("2001:db8::1"), 2));
@@ -28,7 +28,7 @@ TEST(ConnectionShares, CountsByAddress) {
 }
 
 TEST(ConnectionShares, ForgetsClientsThatHaveGone) {
-  ConnectionShares shares(std::make_shared<ConnectionCount>());
+  ConnectionShares shares(std::make_shared<ConnectionCount>(), {});
   const ConnectionTicket stays(shares.of(address("192.0.2.1"), 0));
   for (int i = 0; i < 5000; ++i) {
     shares.of(address("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250)), 1);

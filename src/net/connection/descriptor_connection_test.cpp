@@ -39,6 +39,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
       return true;
     }
     void on_long_line() override { session_->send("long\n"); }
+    void on_other_protocol() override { session_->close(); }
     void on_drain() override { ++test_->drains; }
     void on_input_end() override {
       if (test_->closes) session_->close();
@@ -55,9 +56,9 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
     ended = false;
     const RefPtr<Connection> connection(new DescriptorConnection(
         worker, options.output, std::move(input), std::move(output), {}, [this] { ended = true; }));
-    LineProtocol::begin(*connection, *this, 0, options);
+    LineProtocol::begin(*connection, *this, uid_t{0}, options);
   }
-  std::unique_ptr<LineHandler> open(LineProtocolPtr opened, uid_t /*user*/) override {
+  std::unique_ptr<LineHandler> open(LineProtocolPtr opened, const LinePeer& /*peer*/) override {
     session = opened;
     return std::make_unique<Handler>(*this, std::move(opened));
   }

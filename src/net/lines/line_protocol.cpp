@@ -7,10 +7,10 @@ namespace sluice {
 LineProtocol::LineProtocol(Connection& connection, const LineOptions& options)
     : connection_(&connection), options_(&options), reader_(options.max_line) {}
 
-void LineProtocol::begin(Connection& connection, LineService& service, uid_t user,
+void LineProtocol::begin(Connection& connection, LineService& service, const LinePeer& peer,
                          const LineOptions& options) {
   const LineProtocolPtr session(new LineProtocol(connection, options));
-  session->handler_ = service.open(session, user);
+  session->handler_ = service.open(session, peer);
   session->add_reference();
   connection.start(ConnectionProtocolPtr(session.get()));
 }
@@ -67,6 +67,13 @@ bool LineProtocol::on_input(InputBuffer& input) {
     return false;
   }
   if (input_paused_) return false;
+  if (is_other_protocol(input.view())) {
+    input.clear();
+    end_input();
+    end_told_ = true;
+    handler_->on_other_protocol();
+    return false;
+  }
   if (take_line()) return true;
   if (!input.empty()) {
     reader_.append(input.view());
@@ -84,6 +91,15 @@ bool LineProtocol::on_input(InputBuffer& input) {
     connection_->give_up();
   }
   return false;
+}
+
+/// Looks at the first byte that is no blank.
+bool LineProtocol::is_other_protocol(std::string_view input) {
+  if (has_begun_ || !options_->begins_with_json) return false;
+  const std::size_t first = input.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  has_begun_ = input[first] == '{' || input[first] == '[';
+  return !has_begun_;
 }
 
 /// Passes the next line to the handler. Returns false if there is none.
@@ -154,11 +170,15 @@ void LineProtocol::on_tick(TimePoint now) {
 
 void LineProtocol::on_shutdown() {
   if (end_told_) return;
+  end_input();
+  tell_end();
+}
+
+void LineProtocol::end_input() {
   reader_.clear();
   has_lines_ = false;
   input_ended_ = true;
   ended_at_ = connection_->worker().now();
-  tell_end();
 }
 
 void LineProtocol::on_end() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 #include <sys/types.h>
+#include <variant>
 
 #include "core/bytes.hpp"
 #include "core/clock.hpp"
@@ -14,17 +15,24 @@
 #include "net/connection/connection_protocol.hpp"
 #include "net/connection/output_stage.hpp"
 #include "net/lines/line_reader.hpp"
+#include "net/loop/peer_address.hpp"
 
 namespace sluice {
 
 struct LineOptions {
   std::size_t max_line = 4U << 20U;  // bytes of a line; longer ones are refused and skipped
   OutputLimits output;
+  /// Whether a connection ends that begins with anything but a JSON object or array, after blanks.
+  /// So a page in a browser, whose requests begin otherwise, cannot hide lines in one.
+  bool begins_with_json = false;
 
   // Timeouts; 0: none.
   Duration line_timeout{};  // from a line's first byte to its last
   Duration end_timeout{};   // for what is under way at the end of the input
 };
+
+/// The other end of a connection of lines: a user of this machine, or an address.
+using LinePeer = std::variant<uid_t, PeerAddress>;
 
 /// Receives what happens on a connection of lines. Called on its loop. Owned by the connection,
 /// destroyed after on_close().
@@ -36,6 +44,9 @@ class LineHandler {
   virtual bool on_line(std::string_view line) = 0;
   /// A line was longer than allowed. Its bytes have been discarded.
   virtual void on_long_line() = 0;
+  /// The peer speaks something else (LineOptions::begins_with_json). Nothing that it sends is
+  /// received: say so, and call LineProtocol::close().
+  virtual void on_other_protocol() = 0;
   /// The output queue has fallen to its low-water mark after send() returned false.
   virtual void on_drain() = 0;
   /// No line follows: the peer sends no more, or the server shuts down. Call LineProtocol::close()
@@ -53,7 +64,7 @@ class LineService;
 class LineProtocol final : public RefCounted, private ConnectionProtocol {
  public:
   /// Starts `connection` and lets `service` serve it. `options` must outlive the connection.
-  static void begin(Connection& connection, LineService& service, uid_t user,
+  static void begin(Connection& connection, LineService& service, const LinePeer& peer,
                     const LineOptions& options);
 
   /// As Connection::charge_to().
@@ -93,7 +104,9 @@ class LineProtocol final : public RefCounted, private ConnectionProtocol {
   void release() override { release_reference(); }
 
   bool take_line();
+  [[nodiscard]] bool is_other_protocol(std::string_view input);
   void tell_end();
+  void end_input();
 
   RefPtr<Connection> connection_;  // null once it is over
   const LineOptions* options_;
@@ -102,6 +115,7 @@ class LineProtocol final : public RefCounted, private ConnectionProtocol {
   std::unique_ptr<LineHandler> handler_;  // null once told of the end
   TimePoint line_at_{};                   // when the incomplete line began
   TimePoint ended_at_{};                  // the end of the input
+  bool has_begun_ = false;                // with JSON
   bool has_lines_ = false;                // the reader may have some
   bool input_paused_ = false;
   bool input_ended_ = false;
@@ -113,8 +127,8 @@ using LineProtocolPtr = RefPtr<LineProtocol>;
 class LineService {
  public:
   virtual ~LineService() = default;
-  /// A connection has begun. `user` is the user id of the peer.
-  virtual std::unique_ptr<LineHandler> open(LineProtocolPtr connection, uid_t user) = 0;
+  /// A connection has begun.
+  virtual std::unique_ptr<LineHandler> open(LineProtocolPtr connection, const LinePeer& peer) = 0;
 };
 
 }  // namespace sluice

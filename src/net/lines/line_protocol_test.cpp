@@ -26,6 +26,11 @@ class LineProtocolTest : public ::testing::Test, protected LineService {
       return !test_->pauses;
     }
     void on_long_line() override { test_->events.emplace_back("long"); }
+    void on_other_protocol() override {
+      test_->events.emplace_back("other");
+      session_->send("no\n");
+      session_->close();
+    }
     void on_drain() override {
       test_->events.emplace_back("drain");
       if (test_->refills) session_->send(std::string(30, 'r'));
@@ -52,11 +57,11 @@ class LineProtocolTest : public ::testing::Test, protected LineService {
 
   void connect() {
     peer = RefPtr(new MemoryConnection(worker, options.output));
-    LineProtocol::begin(*peer, *this, 1000, options);
-    EXPECT_EQ(opened_by, 1000U);
+    LineProtocol::begin(*peer, *this, uid_t{1000}, options);
+    EXPECT_EQ(std::get<uid_t>(opened_by), 1000U);
   }
-  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) override {
-    opened_by = user;
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, const LinePeer& from) override {
+    opened_by = from;
     opened = session;
     return std::make_unique<Handler>(*this, std::move(session));
   }
@@ -69,7 +74,7 @@ class LineProtocolTest : public ::testing::Test, protected LineService {
   LineOptions options;
   RefPtr<MemoryConnection> peer;
   LineProtocolPtr opened;
-  uid_t opened_by = 0;
+  LinePeer opened_by;
   Events events;
   bool echo = true;
   bool closes = true;
@@ -226,6 +231,51 @@ TEST_F(LineProtocolTest, AnsweringGoesOnBehindTheEnd) {
   EXPECT_FALSE(peer->is_over());
   opened->close();
   EXPECT_TRUE(peer->is_over());
+}
+
+/// A connection to a port, which a page in a browser may reach too.
+class LinesThatBeginWithJsonTest : public LineProtocolTest {
+ protected:
+  LinesThatBeginWithJsonTest() {
+    options.begins_with_json = true;
+    connect_again();
+  }
+  void connect_again() {
+    peer->tear_down();
+    executor.run();
+    connect();
+    take_events();
+  }
+};
+
+TEST_F(LinesThatBeginWithJsonTest, WhatFollowsMayBeAnything) {
+  for (const std::string_view begin : {"{}", "[]", " \t{}"}) {
+    connect_again();
+    peer->write(std::string(begin) + "\nGET / HTTP/1.1\n");
+    EXPECT_EQ(take_events(), (Events{std::string(begin), "GET / HTTP/1.1"}));
+    EXPECT_TRUE(peer->is_open());
+  }
+}
+
+TEST_F(LinesThatBeginWithJsonTest, AnotherProtocolIsToldAndEnds) {
+  for (const std::string_view begin :
+       {"POST / HTTP/1.1\r\n\r\n{}\n", "\x16\x03\x01\n{}\n", "\"{}\"\n{}\n", "\n\r\n \nG"}) {
+    connect_again();
+    peer->write(begin);
+    EXPECT_EQ(peer->take(), "no\n");
+    peer->write("{}\n");
+    executor.run();
+    EXPECT_EQ(take_events(), (Events{"other", "close"})) << begin;
+    EXPECT_TRUE(peer->is_over());
+  }
+}
+
+TEST_F(LinesThatBeginWithJsonTest, TheFirstByteDecides) {
+  peer->write("\r\n");
+  peer->write(" ");
+  EXPECT_TRUE(take_events().empty());
+  peer->write("P");
+  EXPECT_EQ(take_events(), (Events{"other"}));
 }
 
 }  // namespace

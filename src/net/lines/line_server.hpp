@@ -7,18 +7,20 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "net/connection/connection_shares.hpp"
 #include "net/connection/drain_watch.hpp"
 #include "net/lines/line_protocol.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
+#include "net/loop/host_port.hpp"
 
 namespace sluice {
 
 struct LineServerOptions {
-  LineOptions lines;                      // of connections to a socket
-  MemoryBudget* memory = nullptr;         // the budget of all buffers; null: there is no limit
-  std::size_t max_connections = 100'000;  // to sockets; beyond: sends `too_many`, closes
-  std::string too_many;                   // a line with its end
+  LineOptions lines;               // of connections to a socket
+  MemoryBudget* memory = nullptr;  // the budget of all buffers; null: there is no limit
+  ConnectionLimits connections;    // to sockets; beyond: sends `too_many`, closes
+  std::string too_many;            // a line with its end
 
   WorkLimits work = {};
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are checked
@@ -53,6 +55,9 @@ class LineServer {
   /// Accepts connections to a Unix domain socket and distributes them to the loops. Errors as
   /// UnixListener::listen().
   Result<void> listen(const std::string& path, mode_t mode);
+  /// The same for a TCP port, which is returned. Connections must begin with JSON. Errors as
+  /// listen_on().
+  Result<std::uint16_t> listen(HostPort place);
 
   /// Serves one more connection, of the process's own user: over a pair of descriptors, or over
   /// `input` alone if `output` is empty. It has no timeout but end_timeout. `ended` runs on the

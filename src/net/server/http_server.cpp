@@ -52,25 +52,25 @@ class HttpServer::Impl {
   /// Passes the connection to the next worker, or refuses it.
   void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
     const std::size_t before = server.connections();
-    const ConnectionTicket::Count of_client = connections_of(peer);
-    const bool has_share = of_client == nullptr || of_client->open.load() < share(before);
-    const bool is_refused = before >= options.max_connections || !has_share;
+    const ConnectionTicket::Count of_client = shares.of(peer, before);
+    const bool is_refused = !shares.has_room(of_client, before);
     if (is_refused) {
       static LogLimit limit;
       rejected.fetch_add(1, std::memory_order_relaxed);
       if (const auto left_out = limit.take()) {
         log_warning(
             "a connection is refused: there are as many as there may be",
-            {{"limit", has_share ? "http.max_connections" : "http.max_connections_per_client"},
+            {{"limit", before >= options.max_connections ? "http.max_connections"
+                                                         : "http.max_connections_per_client"},
              {"peer", peer.to_string()},
              {"left_out", *left_out}});
       }
       // Too many even to be answered with 503.
       if (server.count()->refused.load() >= kRefused) return;
-      if (of_client != nullptr && of_client->refused.load() >= kRefusedOfOne) return;
+      if (shares.is_of_one(of_client) && of_client->refused.load() >= kRefusedOfOne) return;
     }
     auto& worker = static_cast<HttpWorker&>(server.next_worker());
-    ConnectionTicket ticket(of_client != nullptr ? of_client : server.count(), is_refused);
+    ConnectionTicket ticket(of_client, is_refused);
     auto serve = [this, &worker, is_refused, peer, tls, ticket = std::move(ticket),
                   socket = std::move(socket)]() mutable {
       worker.note_time();
@@ -89,28 +89,16 @@ class HttpServer::Impl {
     }
   }
 
-  /// How many connections one client may have while `open` are open. Never more than are free, so
-  /// that several clients together do not take all of them.
-  [[nodiscard]] std::size_t share(std::size_t open) const {
-    const std::size_t limit = options.max_connections_per_client != 0
-                                  ? options.max_connections_per_client
-                                  : options.max_connections / 4;
-    const std::size_t free = options.max_connections - std::min(open, options.max_connections);
-    return std::max<std::size_t>(std::min(limit, free), 1);
-  }
-  /// The count of connections from the peer's address. Null if it has no limit of its own.
-  ConnectionTicket::Count connections_of(const PeerAddress& peer) {
-    const bool stands_for_many = options.stands_for_many && options.stands_for_many(peer);
-    if ((peer.is_loopback() && !options.counts_loopback) || stands_for_many) return nullptr;
-    return shares.of(peer, server.connections());
-  }
-
   MemoryBudget memory;  // unless the options have one
   HttpServerOptions options;
   ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;
   // For the home loop.
-  ConnectionShares shares{server.count()};
+  ConnectionShares shares{server.count(),
+                          {.all = options.max_connections,
+                           .per_client = options.max_connections_per_client,
+                           .stands_for_many = options.stands_for_many,
+                           .counts_loopback = options.counts_loopback}};
   std::vector<std::shared_ptr<std::shared_ptr<TlsContext>>> contexts;  // of each place; null: none
 };
 

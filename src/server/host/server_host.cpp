@@ -96,7 +96,9 @@ LineServerOptions line_options(const ServerHostOptions& host) {
                    .output = host.http.output,
                    .line_timeout = host.http.request_timeout,
                    .end_timeout = host.end_timeout};
-  options.max_connections = host.http.max_connections;
+  options.connections = {.all = host.http.max_connections,
+                         .per_client = host.http.max_connections_per_client,
+                         .stands_for_many = host.http.stands_for_many};
   append_error(options.too_many, {},
                {kBusy, "The server is at its limit of connections; try again later", {}});
   options.too_many.push_back('\n');
@@ -168,6 +170,7 @@ struct ServerHost::State {
   std::atomic<bool> sweeps_tasks = false;
   std::uint16_t port = 0;
   std::vector<std::string> urls;
+  std::string line_place;
   bool stopped = false;
 
   [[nodiscard]] RefPtr<LoopCatalog> for_loop(std::shared_ptr<const Catalog> catalog,
@@ -186,13 +189,27 @@ struct ServerHost::State {
     at.port = *bound;
     if (urls.empty()) port = at.port;
     urls.push_back((place.tls == nullptr ? "http://" : "https://") + to_text(at));
-    if (!access.authenticates() && !is_loopback_host(at.host)) {
-      log_warning(
-          "whoever reaches this address may use the server: give each client a key, or listen on "
-          "127.0.0.1",
-          {{"address", std::string_view(at.host)}, {"port", std::int64_t{at.port}}});
+    if (!access.authenticates()) {
+      warn_of(at,
+              "whoever reaches this address may use the server: give each client a key, or listen "
+              "on 127.0.0.1");
     }
     return {};
+  }
+  Result<void> listen_for_lines(HostPort at) {
+    const Result<std::uint16_t> bound = lines->listen(at);
+    if (!bound) return std::unexpected(bound.error());
+    at.port = *bound;
+    line_place = to_text(at);
+    warn_of(at,
+            "whoever reaches this address may use the server, and nothing is encrypted: take lines "
+            "on 127.0.0.1");
+    return {};
+  }
+  /// Unless only this machine reaches it.
+  static void warn_of(const HostPort& at, std::string_view what) {
+    if (is_loopback_host(at.host)) return;
+    log_warning(what, {{"address", std::string_view(at.host)}, {"port", std::int64_t{at.port}}});
   }
 
   /// The number of long messages that have not been handled, and of tasks that wait for a turn.
@@ -283,6 +300,11 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
       return std::unexpected(std::move(listens.error()));
     }
   }
+  if (options.lines) {
+    if (Result<void> listens = server.listen_for_lines(*options.lines); !listens) {
+      return std::unexpected(std::move(listens.error()));
+    }
+  }
   if (!options.unix_path.empty()) {
     if (Result<void> bound = server.lines->listen(options.unix_path, options.unix_mode); !bound) {
       return std::unexpected(std::move(bound.error()));
@@ -319,6 +341,10 @@ std::uint16_t ServerHost::port() const {
 
 const std::vector<std::string>& ServerHost::urls() const {
   return state_->urls;
+}
+
+const std::string& ServerHost::lines() const {
+  return state_->line_place;
 }
 
 void ServerHost::serve_lines(Descriptor input, Descriptor output, Executor::Task ended) {
@@ -494,7 +520,8 @@ std::string ServerHost::metrics() const {
                 server.connection_memory.limit());
   const LineServerStats lines = server.lines->stats();
   append_metric(out, "sluice_line_connections", "gauge",
-                "Open connections of lines: stdio and Unix domain sockets.", lines.connections);
+                "Open connections of lines: stdio, Unix domain sockets and TCP.",
+                lines.connections);
   append_metric(out, "sluice_line_output_queued_bytes", "gauge",
                 "Output waiting for their slow peers.", lines.queued_bytes);
   append_metric(out, "sluice_line_connections_total", "counter", "Connections of lines begun.",

@@ -27,6 +27,9 @@ struct ListeningPlace {
 
 struct ServerHostOptions {
   std::vector<ListeningPlace> tcp;
+  /// Where it takes lines over TCP; nothing: nowhere. Whoever connects may use the server, whatever
+  /// `access` says.
+  std::optional<HostPort> lines;
   std::size_t threads = 0;  // event loops; 0: one per core
   std::string unix_path;    // path of the Unix socket; empty: none
   mode_t unix_mode = 0600;  // permissions of the Unix socket
@@ -65,6 +68,8 @@ class ServerHost final : public DefinitionHost {
   /// The URL of each place, in the order of the options and with the port that was chosen, such as
   /// "http://127.0.0.1:43127".
   [[nodiscard]] const std::vector<std::string>& urls() const;
+  /// Where it takes lines over TCP, with the port that was chosen, as to_text() has it; or empty.
+  [[nodiscard]] const std::string& lines() const;
   /// Serves a line connection over a pair of non-blocking descriptors, such as the process's
   /// standard input and output. Its principal is the process's own user. `ended` runs on a loop
   /// when the connection is over: the peer has gone, or the input has ended and everything in it is

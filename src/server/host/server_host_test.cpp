@@ -137,6 +137,32 @@ TEST_F(ServerHostTest, ServesOnAPortOfItsOwn) {
   EXPECT_THAT(ask("/readyz"), HasSubstr("200 OK"));
 }
 
+TEST_F(ServerHostTest, TakesLinesOverTcp) {
+  ServerHostOptions made = options(0);
+  made.lines = HostPort{.host = "127.0.0.1", .port = 0};
+  const auto other = ServerHost::start(definition, std::move(made));
+  ASSERT_TRUE(other) << other.error().message;
+  const auto place = parse_host_port((*other)->lines());
+  ASSERT_TRUE(place) << (*other)->lines();
+  EXPECT_NE(place->port, (*other)->port());
+  Peer peer(place->port);
+  peer.send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  peer.send("\n");
+  EXPECT_EQ(peer.until("\n"), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+  Peer browser(place->port);
+  browser.post(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  EXPECT_THAT(browser.rest(), AllOf(HasSubstr("takes JSON-RPC"), Not(HasSubstr("result"))));
+  EXPECT_THAT((*other)->metrics(), HasSubstr("\nsluice_line_connections_total 2\n"));
+}
+
+TEST_F(ServerHostTest, SaysThatAPortForLinesIsTaken) {
+  ServerHostOptions made = options(0);
+  made.lines = HostPort{.host = "127.0.0.1", .port = port()};
+  const auto other = ServerHost::start(definition, std::move(made));
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("the port is taken"));
+}
+
 TEST_F(ServerHostTest, SaysThatAPortIsTaken) {
   const auto second = ServerHost::start(definition, options(port()));
   ASSERT_FALSE(second);

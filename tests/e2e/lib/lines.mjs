@@ -133,8 +133,11 @@ export function socket_path(t) {
   return path.join(folder, 'socket');
 }
 
-export async function unix_client(t, place) {
-  const socket = net.connect({ path: place, allowHalfOpen: true });
+export const unix_client = (t, place) => socket_client(t, { path: place });
+
+// `place` is as for net.connect(): {path} or {host, port}.
+export async function socket_client(t, place) {
+  const socket = net.connect({ ...place, allowHalfOpen: true });
   t.after(() => socket.destroy());
   await new Promise((resolve, reject) => {
     socket.once('connect', resolve);

@@ -1,9 +1,9 @@
-// Runs the two clients of the first design text (fixtures/) against a given server.
+// Runs the clients of an earlier server (fixtures/) against a given server.
 
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { clean_environment, root } from './server.mjs';
+import { clean_environment, program, root, run_program, temporary_folder } from './server.mjs';
 
 const fixture = (name) => readFileSync(path.join(root, 'tests/e2e/fixtures', name), 'utf8');
 
@@ -39,6 +39,19 @@ export function between_its_lines(output) {
 }
 
 export const ws_client_is_done = (output) => output.endsWith('\\nStream complete\n');
+
+// Runs the client over standard streams, as run_program() does. The server that it starts gets `flags`.
+export function run_stdio_client(t, flags, env = {}) {
+  const folder = temporary_folder(t);
+  const server = path.join(folder, 'build', 'mcp_server');
+  const client = path.join(folder, 'tests', 'stdio_test.js');
+  for (const file of [server, client]) mkdirSync(path.dirname(file));
+  writeFileSync(client, fixture('original_stdio_client.cjs'));
+  const words = [program, 'serve', '--stdio', ...flags].map((word) => `'${word}'`).join(' ');
+  writeFileSync(server, `#!/bin/sh\necho 'listening for connections' >&2\nexec ${words}\n`);
+  chmodSync(server, 0o755);
+  return run_program([client], { command: process.execPath, env });
+}
 
 // Runs a source in a new Node process until it ends or `done(output)` is true. Returns what it
 // printed.

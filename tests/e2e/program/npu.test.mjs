@@ -10,6 +10,7 @@ import {
   between_its_lines,
   http_client,
   run_in_node,
+  run_stdio_client,
   with_address,
   ws_client,
   ws_client_is_done,
@@ -37,6 +38,16 @@ test('the built-in model answers through the runtime as it does without', async 
   const chunks = await push_stream(server, stream_id);
   assert.equal(wire.checked_text(chunks).trim(), wanted.trim());
   assert.ok(chunks.length > 2, `${chunks.length} chunks`);
+});
+
+test('the original client over standard streams hears from the NPU', async (t) => {
+  const files = npu_files(t, kScript);
+  const flags = ['--model', files.model, '--rkllm-library', library('1.3.0')];
+  const { code, stdout } = await run_stdio_client(t, flags, files.env);
+  assert.match(stdout, /STDIO Response received!/);
+  assert.match(stdout, /LLMCallState: 4 items/);
+  assert.match(stdout, /STDIO transport working!/);
+  assert.equal(code, 0);
 });
 
 test('a model that cannot be loaded ends the program with the reason', async (t) => {

@@ -14,6 +14,14 @@ const PushedChunkEncoder& line_encoder() {
   return encoder;
 }
 
+/// Several may have the same address, as over HTTP.
+Principal principal_of(const LinePeer& peer) {
+  if (const auto* const address = std::get_if<PeerAddress>(&peer)) {
+    return {.id = address->to_string(), .isolated = false};
+  }
+  return {.id = "uid:" + std::to_string(std::get<uid_t>(peer))};
+}
+
 /// One connection of lines as the transport of a MessageConnection.
 class LineMessages final : public LineHandler, public MessageOutput {
  public:
@@ -33,6 +41,12 @@ class LineMessages final : public LineHandler, public MessageOutput {
         {kInvalidRequest,
          "Invalid Request: the message is longer than " + std::to_string(max_line_) + " bytes",
          {}});
+  }
+  void on_other_protocol() override {
+    connection_->refuse({kParseError,
+                         "Parse error: this port takes JSON-RPC, one message per line, and no HTTP",
+                         {}});
+    session_->close();
   }
   void on_drain() override { connection_->on_drain(); }
   void on_input_end() override {
@@ -63,8 +77,8 @@ class LineMessages final : public LineHandler, public MessageOutput {
 
 }  // namespace
 
-std::unique_ptr<LineHandler> LineEndpoint::open(LineProtocolPtr session, uid_t user) {
-  Principal principal{.id = "uid:" + std::to_string(user)};
+std::unique_ptr<LineHandler> LineEndpoint::open(LineProtocolPtr session, const LinePeer& peer) {
+  Principal principal = principal_of(peer);
   session->charge_to(service_->memory_of(principal.id));
   auto connection =
       std::make_shared<MessageConnection>(*service_, std::move(principal), line_encoder());

@@ -40,11 +40,12 @@ class LineEndpointTest : public ::testing::Test {
     bench.run_all();
   }
 
-  RefPtr<MemoryConnection> connect(uid_t user) {
+  RefPtr<MemoryConnection> connect(const LinePeer& from) {
     peers.emplace_back(new MemoryConnection(worker, options.output));
-    LineProtocol::begin(*peers.back(), *endpoint, user, options);
+    LineProtocol::begin(*peers.back(), *endpoint, from, options);
     return peers.back();
   }
+  RefPtr<MemoryConnection> connect(uid_t user) { return connect(LinePeer(user)); }
   /// All that answers `line`.
   std::string ask(MemoryConnection& from, std::string_view line) {
     from.write(std::string(line) + "\n");
@@ -294,6 +295,27 @@ TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
               HasSubstr(R"("code":-32001)"));
   EXPECT_THAT(ask(*connect(1000), request("2", "is_running", stream_member())),
               HasSubstr(R"("status":"running")"));
+}
+
+TEST_F(LineEndpointTest, OverTcpAClientIsItsAddress) {
+  const PeerAddress here = PeerAddress::parse("127.0.0.1").value();
+  ask(*connect(LinePeer(here)), request("1", "run", R"("stream":true)"));
+  EXPECT_THAT(ask(*peer, request("2", "is_running", stream_member())), HasSubstr("-32001"));
+  const PeerAddress there = PeerAddress::parse("192.0.2.1").value();
+  EXPECT_THAT(ask(*connect(LinePeer(there)), request("2", "is_running", stream_member())),
+              HasSubstr("-32001"));
+  EXPECT_THAT(ask(*connect(LinePeer(here)), request("2", "is_running", stream_member())),
+              HasSubstr(R"("status":"running")"));
+}
+
+TEST_F(LineEndpointTest, ABrowserIsTurnedAway) {
+  options.begins_with_json = true;
+  const RefPtr<MemoryConnection> page = connect(LinePeer(PeerAddress{}));
+  const std::string run = request("1", "run", R"("stream":true)");
+  const std::string said = ask(*page, "POST / HTTP/1.1\r\nContent-Type: text/plain\r\n\r\n" + run);
+  EXPECT_THAT(said, ::testing::AllOf(HasSubstr("-32700"), HasSubstr("takes JSON-RPC")));
+  EXPECT_TRUE(bench.runs.empty());
+  EXPECT_TRUE(page->is_over());
 }
 
 TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
