@@ -4,7 +4,7 @@ namespace sluice {
 
 std::size_t text_bytes(const ChatMessage& message) {
   std::size_t bytes = message.role.size() + message.content.size() + message.tool_call_id.size() +
-                      message.tool_name.size();
+                      message.tool_name.size() + message.server_data.size();
   for (const ChatToolCall& call : message.tool_calls) {
     bytes += call.id.size() + call.name.size() + call.arguments.size();
   }

@@ -6,6 +6,7 @@
 
 #include "agent/history/tool_image.hpp"
 #include "agent/run/agent_run.hpp"
+#include "json/exact_numbers.hpp"
 #include "json/members.hpp"
 #include "protocol/log_message.hpp"
 
@@ -34,6 +35,9 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   const auto parsed = parse_json(asked.arguments.empty() ? "{}" : asked.arguments);
   if (!parsed || !parsed->is_object()) {
     return answer_call(asked.id, "The call was not made: its arguments are no JSON object");
+  }
+  if (const std::string_view why = inexact_number_in(asked.arguments); !why.empty()) {
+    return answer_call(asked.id, "The call was not made: " + std::string(why));
   }
   const json::object& given = parsed->get_object();
   if (options_.offers_call_tools && asked.name == "tool_status") {
@@ -172,7 +176,8 @@ void AgentRun::start_call(RunningCall& call) {
   ++running_;
   write(AgentEventType::tool_output_started, call.asked.id,
         {{"tool", call.asked.name}, {"arguments", call.arguments}});
-  ToolRequest request{.arguments = call.arguments, .task = call.task};
+  ToolRequest request{
+      .arguments = call.arguments, .task = call.task, .idle_timeout = options_.idle_timeout};
   if (spans_ != nullptr) request.meta = spans_->meta_of(call.asked.id);
   call.running = call.host->start(*call.tool, std::move(request), calls_.at(call.asked.id));
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "json/json.hpp"
 #include "sluice/agent_options.hpp"
 
@@ -32,6 +33,10 @@ struct ToolEnd {
 
 std::string_view to_string(ToolEnd::Status status);
 
+/// The end of a call that had begun, and whose own end nobody knows: unknown, or failed if the tool
+/// may be called again without harm.
+ToolEnd lost_end(const AgentTool& tool, std::string_view why);
+
 /// Hears of a running call. Called on the run's loop, never from within ToolHost::start().
 class ToolCallSink {
  public:
@@ -54,6 +59,8 @@ class ToolCall {
   /// The task that the call has become, if it has, is somebody else's from now on: destroying the
   /// call does not cancel it.
   virtual void leave_task() {}
+  /// Until when its server could do nothing because the user was being asked, which is no silence.
+  [[nodiscard]] virtual TimePoint asked_until() const { return {}; }
 };
 
 /// What a call begins with.
@@ -61,6 +68,8 @@ struct ToolRequest {
   json::object arguments = {};
   std::string task = {};   // of its server, whose end is waited for instead; empty: none
   json::object meta = {};  // further members of `_meta`
+  /// How long the server of a task may say nothing when its state is asked for; 0: no limit.
+  Duration idle_timeout = {};
 };
 
 /// What a tool is, whichever host has it and whatever it is called there.
