@@ -63,7 +63,10 @@ struct RunStep {
 /// Agent::resume() can take up again go on, if the run is in a store or they are in a snapshot of
 /// it. Thread-safe, but only one thread or coroutine
 /// at a time may take events: another one gets std::logic_error. Must not be destroyed within a
-/// callback of a client, but for the function of on_next().
+/// callback of a client, but for the function of on_next(). Within such callbacks, which are on the
+/// thread of all clients, only poll(), on_next(), cancel_turn(), cancel(), id(), is_over() and
+/// to_object() may be called: what else there is waits for that thread, and throws
+/// std::logic_error. A program that is told there of a question answers it on another thread.
 ///
 /// Events that nobody takes hold up what makes them, as AgentOptions::events says.
 class [[nodiscard]] Run {

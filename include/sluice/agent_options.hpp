@@ -31,7 +31,8 @@ struct AgentTool {
   std::string description = {};
   json::object input_schema = {};
   bool is_read_only = false;
-  std::string server = {};  // the label of the server that has it
+  bool is_idempotent = false;  // the same call again changes nothing more
+  std::string server = {};     // the label of the server that has it
 };
 
 /// A server whose tools an agent may call. Functions of the program itself are tools of a
@@ -159,7 +160,9 @@ struct AgentOptions {
   std::size_t max_running_of_server = 8;  // 1 or more
   std::size_t max_calls_of_answer = 32;   // further ones fail
   std::size_t max_inputs = 100;           // that wait to be delivered
-  /// Of a call, without output; 0: none.
+  /// Of a call, without output; 0: none. Time in which its server has asked the user does not
+  /// count. The server of a task is asked for its state, and given up if it does not say it for so
+  /// long.
   std::chrono::nanoseconds idle_timeout = std::chrono::minutes(5);
   std::chrono::nanoseconds call_timeout = {};  // of a call, in total; 0: none
   /// How long calls may go on that still run after the last answer; their output is for the user.

@@ -36,6 +36,9 @@ struct ChatMessage {
   std::string tool_call_id = {};
   std::string tool_name = {};
   std::vector<ChatImage> images = {};  // of a user or a tool, beside `content`
+  /// Of an assistant that calls tools: what the server of its model has given with that and demands
+  /// back (JSON). For the engine of that server alone. Empty: nothing.
+  std::string server_data = {};
 
   bool operator==(const ChatMessage&) const = default;
 };

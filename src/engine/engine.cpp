@@ -10,7 +10,7 @@ void Engine::change(ModelChange /*change*/, ChangeDone then) {
 
 std::size_t text_bytes(const ChatMessage& message) {
   std::size_t bytes = message.role.size() + message.content.size() + message.tool_call_id.size() +
-                      message.tool_name.size();
+                      message.tool_name.size() + message.server_data.size();
   for (const ChatToolCall& call : message.tool_calls) {
     bytes += call.id.size() + call.name.size() + call.arguments.size();
   }

@@ -111,6 +111,7 @@ struct Completion {
   Usage usage;
   Timings timings;
   std::optional<Error> error;
+  std::string server_data = {};  // for the message of the answer: ChatMessage::server_data
 };
 
 /// "stop", "length", "tool_calls", "cancelled", "error".

@@ -171,11 +171,15 @@ bool ResponseWriter::call_part(const std::string& call_id, std::string_view name
 bool ResponseWriter::call(const ChatToolCall& call) {
   const bool is_open = open_ == Open::call && text_at(call_, "call_id") == call.id;
   if (!is_open) open_call(call.id, call.name);
-  // What pieces did not say, because they were withheld or repaired.
-  const bool is_prefix = call.arguments.starts_with(text_);
-  const std::string rest = is_prefix ? call.arguments.substr(text_.size()) : std::string();
-  const bool goes_on = rest.empty() || write(AgentEventType::function_call_arguments_delta, rest);
-  text_ = call.arguments;
+  bool goes_on = true;
+  // Pieces that say the same with other blanks stand as they are.
+  if (!is_same_json(text_, call.arguments)) {
+    // What pieces did not say, because they were withheld or repaired.
+    const bool is_prefix = call.arguments.starts_with(text_);
+    const std::string rest = is_prefix ? call.arguments.substr(text_.size()) : std::string();
+    goes_on = rest.empty() || write(AgentEventType::function_call_arguments_delta, rest);
+    text_ = call.arguments;
+  }
   close("completed");
   if (!held_text_.empty()) text(std::exchange(held_text_, {}));
   return goes_on;

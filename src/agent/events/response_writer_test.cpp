@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "json/json.hpp"
 #include "json/members.hpp"
@@ -70,6 +71,32 @@ TEST(ResponseWriterTest, ItsTextIsThatOfAllItsMessages) {
       to_json(response.at("usage")),
       R"({"input_tokens":7,"input_tokens_details":{"cached_tokens":5,"cache_write_tokens":0},)"
       R"("output_tokens":3,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":10})");
+}
+
+TEST(ResponseWriterTest, ThePiecesOfArgumentsAreTheWhole) {
+  // The pieces of a model, the arguments as they were read, and what is told as the whole.
+  struct Case {
+    std::vector<std::string> pieces;
+    std::string read;
+    std::string whole;
+  };
+  for (const Case& each : {Case{{R"({"n": )", "8 }"}, R"({"n":8})", R"({"n": 8 })"},
+                           Case{{R"({"n":)"}, R"({"n":8})", R"({"n":8})"}, Case{{}, "{}", "{}"}}) {
+    RunEvents events({});
+    ResponseWriter writer(events, "resp_1", "small", 1);
+    for (const std::string& piece : each.pieces) writer.call_part("a", "count", piece);
+    writer.call({.id = "a", .name = "count", .arguments = each.read});
+    std::string pieces;
+    std::string done;
+    while (const auto event = events.poll()) {
+      if (event->type == AgentEventType::function_call_arguments_delta) pieces += event->text;
+      if (event->type == AgentEventType::function_call_arguments_done) done = event->text;
+      if (event->type != AgentEventType::output_item_done) continue;
+      EXPECT_EQ(text_at(event->data.at("item").as_object(), "arguments"), each.whole);
+    }
+    EXPECT_EQ(pieces, each.whole);
+    EXPECT_EQ(done, each.whole);
+  }
 }
 
 TEST(ResponseWriterTest, WhyItEndedIsSaidInTheWordsOfTheApi) {

@@ -168,7 +168,8 @@ void RunHistory::join_input(std::string_view text) {
   last.append(kSeparator).append(kInputMark).append("\n").append(text);
 }
 
-void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls) {
+void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls,
+                            std::string server_data) {
   settled_ = 0;
   if (text.empty() && calls.empty()) return;
   if (!kinds_.empty() && kinds_.back() == Kind::answer) {
@@ -182,6 +183,7 @@ void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls) {
     round_.push_back(call.id);
   }
   open_ = calls.size();
+  if (!calls.empty()) messages_.back().server_data = std::move(server_data);
   messages_.back().tool_calls = std::move(calls);
   settled_ = messages_.size();
 }

@@ -56,8 +56,9 @@ class RunHistory {
   void add_last_input(std::string_view text);
   /// What the model has answered. `calls` have ids that were not used before. Call only if
   /// is_answered(). An answer without text and calls leaves no trace. One right behind another goes
-  /// on with it.
-  void add_answer(std::string text, std::vector<ChatToolCall> calls = {});
+  /// on with it. `server_data`: see ChatMessage.
+  void add_answer(std::string text, std::vector<ChatToolCall> calls = {},
+                  std::string server_data = {});
 
   /// The end of a call. Call once for each. `unseen`: what it has written since the last time.
   void set_result(std::string_view call_id, std::string_view text,

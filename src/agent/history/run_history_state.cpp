@@ -20,6 +20,7 @@ json::object kept_message(const ChatMessage& message) {
   json::object out{{"role", message.role}, {"content", message.content}};
   if (!message.tool_call_id.empty()) out["call_id"] = message.tool_call_id;
   if (!message.tool_name.empty()) out["tool"] = message.tool_name;
+  if (!message.server_data.empty()) out["server_data"] = message.server_data;
   if (message.tool_calls.empty()) return out;
   json::array& calls = out["calls"].emplace_array();
   for (const ChatToolCall& call : message.tool_calls) {
@@ -33,7 +34,8 @@ ChatMessage message_in_state(const json::object& object) {
   ChatMessage out{.role = std::string(text_at(object, "role")),
                   .content = std::string(text_at(object, "content")),
                   .tool_call_id = std::string(text_at(object, "call_id")),
-                  .tool_name = std::string(text_at(object, "tool"))};
+                  .tool_name = std::string(text_at(object, "tool")),
+                  .server_data = std::string(text_at(object, "server_data"))};
   const json::array* const calls = array_in_state(object, "calls");
   for (const json::value& each : calls == nullptr ? json::array() : *calls) {
     if (!each.is_object()) continue;

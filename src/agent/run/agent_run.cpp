@@ -24,22 +24,6 @@ json::object call_id_parameter(bool is_required) {
 
 }  // namespace
 
-std::string_view to_string(ToolEnd::Status status) {
-  switch (status) {
-    case ToolEnd::Status::completed:
-      return "completed";
-    case ToolEnd::Status::failed:
-      return "failed";
-    case ToolEnd::Status::cancelled:
-      return "cancelled";
-    case ToolEnd::Status::rejected:
-      return "rejected";
-    case ToolEnd::Status::unknown:
-      return "unknown";
-  }
-  return {};
-}
-
 AgentRun::AgentRun(Executor& loop, RunEvents& events, RunAgent agent)
     : loop_(&loop), events_(&events), history_(RunHistoryOptions()) {
   adopt(std::move(agent));
@@ -334,7 +318,13 @@ void AgentRun::end(std::string status, std::string reason) {
   if (answer_ != nullptr) {
     Completion cancelled;
     cancelled.reason = Completion::Reason::cancelled;
-    answer_->writer.end(cancelled);
+    if (const auto generation = answer_->generation()) {
+      cancelled.usage.completion_tokens = generation->status().completion_tokens;
+    }
+    answer_->cancel();
+    end_answer(*answer_, cancelled);
+    // What was said stays said.
+    history_.add_answer(answer_->writer.output_text());
     answer_.reset();
   }
   end_reaction();
@@ -383,8 +373,8 @@ void AgentRun::write_last() {
 void AgentRun::expire(TimePoint now) {
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::running) continue;
-    const bool is_silent = options_.idle_timeout > Duration::zero() && !call->is_paused &&
-                           now >= call->heard_at + options_.idle_timeout;
+    const auto patience = silent_until(*call);
+    const bool is_silent = patience && now >= *patience;
     if (phase_ == Phase::grace && now >= grace_from_ + call->grace) {
       end_call(*call, {.status = ToolEnd::Status::cancelled, .text = "The run is over"});
       continue;
@@ -392,9 +382,8 @@ void AgentRun::expire(TimePoint now) {
     const bool is_late =
         options_.call_timeout > Duration::zero() && now >= call->started_at + options_.call_timeout;
     if (!is_silent && !is_late) continue;
-    end_call(*call, {.status = ToolEnd::Status::failed,
-                     .text = is_silent ? "The tool failed: it was silent for too long"
-                                       : "The tool failed: it took too long"});
+    end_call(*call,
+             lost_end(*call->tool, is_silent ? "it was silent for too long" : "it took too long"));
   }
   if (const auto until = last_answer_until(); until && now >= *until) return break_off();
   if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
@@ -403,6 +392,14 @@ void AgentRun::expire(TimePoint now) {
   cancel_calls("The run's time is over");
   break_off();
   has_news_ = true;
+}
+
+std::optional<TimePoint> AgentRun::silent_until(const RunningCall& call) const {
+  // The state of a task is asked for, so its server shows by itself that it lives.
+  const bool is_watched = options_.idle_timeout > Duration::zero() && !call.is_paused &&
+                          call.task.empty() && call.running != nullptr;
+  if (!is_watched) return {};
+  return std::max(call.heard_at, call.running->asked_until()) + options_.idle_timeout;
 }
 
 std::optional<TimePoint> AgentRun::last_answer_until() const {
@@ -420,9 +417,7 @@ std::optional<TimePoint> AgentRun::next_deadline() const {
   const bool is_waiting = pending_handoff_ || (answer_ == nullptr && !ended_.empty());
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::running) continue;
-    if (options_.idle_timeout > Duration::zero() && !call->is_paused) {
-      note(call->heard_at + options_.idle_timeout);
-    }
+    if (const auto patience = silent_until(*call)) note(*patience);
     if (options_.call_timeout > Duration::zero()) note(call->started_at + options_.call_timeout);
     if (phase_ == Phase::grace) note(grace_from_ + call->grace);
     if (phase_ != Phase::running || !options_.detaches || !can_react() || is_waiting) continue;

@@ -184,6 +184,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void expire(TimePoint now);
   /// Sees to it that advance() runs when the next thing is due.
   void arm();
+  /// When a call that goes on in silence is given up; nothing if that is not watched here.
+  [[nodiscard]] std::optional<TimePoint> silent_until(const RunningCall& call) const;
   /// When the last answer of a run with a limited time is broken off; nothing while it is not
   /// given, or is held up because nobody takes it.
   [[nodiscard]] std::optional<TimePoint> last_answer_until() const;
@@ -209,6 +211,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Tells of the calls whose output the answer has been shown.
   void write_reaction(AgentEventType type);
   void end_reaction();
+  /// An answer was broken off that was not only to react: what it was to answer still counts.
+  void owe_answer();
   /// Its server may take no images, or not these.
   void ask_without_images(const Answer& answer, const Error& why);
   /// The model for reactions has failed, perhaps after a text: the agent's own reacts from now on.
@@ -220,6 +224,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   bool take_delta(const Delta& delta);
   /// Adds what the answer has used, and estimates first what its engine has not told.
   void count(Usage& used, const Answer& answer);
+  /// Writes the end of an answer, and counts what it has used, which `completion` says then.
+  void end_answer(Answer& answer, Completion& completion);
   /// The id that the call has in the run.
   std::string call_id_of(const Delta& delta);
 

@@ -7,6 +7,7 @@
 
 #include "agent/history/tool_image.hpp"
 #include "agent/run/agent_run.hpp"
+#include "json/exact_numbers.hpp"
 #include "json/members.hpp"
 #include "protocol/log_message.hpp"
 
@@ -41,6 +42,9 @@ void AgentRun::take_call(const ChatToolCall& asked) {
   const auto parsed = parse_json(asked.arguments.empty() ? "{}" : asked.arguments);
   if (!parsed || !parsed->is_object()) {
     return answer_call(asked.id, "The call was not made: its arguments are no JSON object");
+  }
+  if (const std::string_view why = inexact_number_in(asked.arguments); !why.empty()) {
+    return answer_call(asked.id, "The call was not made: " + std::string(why));
   }
   const json::object& given = parsed->get_object();
   if (options_.offers_call_tools && asked.name == "tool_status") {
@@ -184,7 +188,10 @@ void AgentRun::start_call(RunningCall& call) {
     call.position_kept_at = call.started_at;
     events_->mark(call.asked.id, {call.position, call.chunks});
   }
-  ToolRequest request{.arguments = call.arguments, .task = call.task, .position = call.position};
+  ToolRequest request{.arguments = call.arguments,
+                      .task = call.task,
+                      .position = call.position,
+                      .idle_timeout = options_.idle_timeout};
   if (spans_ != nullptr) request.meta = spans_->meta_of(call.asked.id);
   call.running = call.host->start(*call.tool, std::move(request), calls_.at(call.asked.id));
 }

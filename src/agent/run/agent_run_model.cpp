@@ -232,6 +232,13 @@ void AgentRun::count(Usage& used, const Answer& answer) {
   usage_.cost += cost_of(used, answer.price);
 }
 
+void AgentRun::end_answer(Answer& answer, Completion& completion) {
+  if (const std::string rest = answer.filter.finish(); !rest.empty()) answer.writer.text(rest);
+  count(completion.usage, answer);
+  answer.writer.end(completion);
+  if (const std::string& shown = answer.writer.output_text(); !shown.empty()) last_text_ = shown;
+}
+
 std::string AgentRun::call_id_of(const Delta& delta) {
   if (delta.call != nullptr) {
     const auto known = std::ranges::find(answer_->ids, delta.call.get(),
@@ -253,23 +260,19 @@ void AgentRun::on_complete(const Completion& completion) {
   const bool may_continue =
       last_generation_ != nullptr && last_generation_->keeps_sequence() && !answer->is_cut;
   if (!may_continue) last_generation_.reset();
-  if (const std::string rest = answer->filter.finish(); !rest.empty()) answer->writer.text(rest);
   Completion ended = completion;
-  Usage& used = ended.usage;
-  count(used, *answer);
   if (answer->is_cut) ended.reason = Completion::Reason::length;
-  answer->writer.end(ended);
+  end_answer(*answer, ended);
   for (const std::string& id : reacting_) {
     const auto found = calls_.find(id);
     if (found == calls_.end()) continue;
     ReactionTrigger& trigger = found->second->trigger;
-    trigger.on_answer(used.completion_tokens);
+    trigger.on_answer(ended.usage.completion_tokens);
     if (trigger.is_exhausted() && !std::exchange(found->second->is_exhausted, true)) {
       write(AgentEventType::reaction_skipped, id, {{"reason", "reactions of the call"}});
     }
   }
   const std::string& shown = answer->writer.output_text();
-  if (!shown.empty()) last_text_ = shown;
   const bool may_be_for_images = answer->shows_images && !answer->is_remark && shown.empty() &&
                                  completion.error && is_refusal(*completion.error);
   if (may_be_for_images) return ask_without_images(*answer, *completion.error);
@@ -278,6 +281,7 @@ void AgentRun::on_complete(const Completion& completion) {
   }
   end_reaction();
   if (completion.reason == Completion::Reason::error) {
+    history_.add_answer(shown);
     cancel_calls("Cancelled");
     return finish("failed", completion.error ? completion.error->message : "the model failed");
   }
@@ -288,14 +292,23 @@ void AgentRun::on_complete(const Completion& completion) {
     // has them.
     if (!answer->calls.empty()) last_generation_.reset();
     history_.add_answer(shown);
+    if (!answer->is_reaction && !answer->is_cut) owe_answer();
     return later();
   }
-  history_.add_answer(shown,
-                      answer->is_last ? std::vector<ChatToolCall>() : as_kept(answer->calls));
+  history_.add_answer(shown, answer->is_last ? std::vector<ChatToolCall>() : as_kept(answer->calls),
+                      completion.server_data);
   if (answer->is_last) return finish("incomplete", end_reason_);
   take_calls(std::move(answer->calls));
   keep();
   later();
+}
+
+void AgentRun::owe_answer() {
+  has_news_ = true;
+  // However often tools break it off, it is one turn.
+  if (has_input(true) || due_calls(true).empty()) return;
+  --turns_;
+  ++reactions_;
 }
 
 void AgentRun::ask_without_images(const Answer& answer, const Error& why) {

@@ -82,6 +82,7 @@ class FakeModel final : public Engine {
     completion.reason = reason;
     completion.usage = {.prompt_tokens = kPromptTokens, .completion_tokens = tokens};
     if (reason == Completion::Reason::error) completion.error = Error{502, "it is gone"};
+    completion.server_data = server_data;
     if (const auto sink = std::exchange(last().sink, nullptr)) sink->on_complete(completion);
   }
 
@@ -98,6 +99,7 @@ class FakeModel final : public Engine {
   bool refuses = false;
   bool alternates = false;
   bool streams_calls = false;
+  std::string server_data;  // of each answer
 
  private:
   class Handle final : public Generation {
@@ -148,6 +150,7 @@ class FakeTools final : public ToolHost {
     bool is_paused = false;
     std::string position;
     bool is_left = false;
+    TimePoint asked_until{};
   };
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return offered; }
@@ -189,6 +192,7 @@ class FakeTools final : public ToolHost {
     ~Handle() override { running_->is_dropped = true; }
     void pause(bool is_paused) override { running_->is_paused = is_paused; }
     void leave() override { running_->is_left = true; }
+    [[nodiscard]] TimePoint asked_until() const override { return running_->asked_until; }
 
    private:
     std::shared_ptr<Running> running_;

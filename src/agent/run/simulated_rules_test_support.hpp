@@ -73,6 +73,12 @@ struct SimulatedLife : RunBench {
   [[nodiscard]] bool answers() const {
     return !model.asked.empty() && model.asked.back()->sink != nullptr;
   }
+  /// Whether a tool has broken the answer off before the one that is asked for now, which was not
+  /// only to react. It goes on as the same turn.
+  [[nodiscard]] bool owes_answer() const {
+    return model.asked.size() > 1 && model.asked[model.asked.size() - 2]->is_cancelled &&
+           !is_reaction && !is_turn_cancelled;
+  }
   [[nodiscard]] bool is_last_answer() const {
     return !model.asked.empty() && model.asked.back()->request.tools.empty();
   }
@@ -90,7 +96,8 @@ struct SimulatedLife : RunBench {
   std::uint64_t spent_tokens = 0;
   double spent_cost = 0;            // of a million tokens
   TokenPrice price;                 // of the answer that is given
-  bool is_remark = false;           // that answer
+  bool is_reaction = false;         // that answer
+  bool is_remark = false;           // the same, of the other model
   bool has_failed_remarks = false;  // the model for reactions
   bool is_asked_again = false;      // for a reaction that has failed
   bool was_used_up = false;
@@ -126,9 +133,11 @@ class SimulatedRules {
     const bool is_last = asked.request.tools.empty();
     EXPECT_TRUE(is_last || !is_time_over(life, life.loop.clock().now()))
         << "the model is offered tools beyond the time";
-    const bool is_reaction = life.run->turns() == std::exchange(life.turns, life.run->turns());
+    const bool is_same_turn = life.run->turns() == std::exchange(life.turns, life.run->turns());
+    const bool is_reaction = is_same_turn && !life.owes_answer();
     check_shown(life, messages, is_reaction);
     check_spending(life, is_reaction, is_last);
+    life.is_reaction = is_reaction;
     life.is_remark = life.remarks.is_asked;
     EXPECT_TRUE(!life.is_remark || (is_reaction && !life.has_failed_remarks));
     life.may_be_broken_off = life.is_turn_cancelled = false;

@@ -1,6 +1,7 @@
 #include "agent/tools/client_tools.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "core/log/log.hpp"
 #include "core/text/text.hpp"
 #include "json/members.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/log_message.hpp"
 #include "protocol/revision.hpp"
 
@@ -20,6 +22,15 @@ namespace {
 bool hint(const json::object& annotations, std::string_view name, bool otherwise) {
   const json::value* const value = annotations.if_contains(name);
   return value == nullptr || !value->is_bool() ? otherwise : value->get_bool();
+}
+
+/// Whether a call may have been carried out that has ended with this error: no answer came in time,
+/// the connection broke, or something before the server gave up waiting for it, which those of
+/// Cloudflare say with codes of their own.
+bool leaves_open(int code) {
+  constexpr std::array<int, 7> kCodes = {
+      kTimedOut, kRequestTimedOut, kInternalServerError, kBadGateway, kGatewayTimeout, 520, 524};
+  return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
 bool is_line_break(char c) {
@@ -73,10 +84,12 @@ class ClientTools::Running {
 /// A call, which reads its events one by one. Belongs to the loop.
 class ClientTools::Call final : public ToolCall {
  public:
-  Call(Executor& loop, std::shared_ptr<Running> running, const Place& place,
-       std::shared_ptr<ToolCallSink> sink)
+  Call(Executor& loop, std::shared_ptr<Running> running, const Place& place, const AgentTool& tool,
+       Duration task_patience, std::shared_ptr<ToolCallSink> sink)
       : loop_(&loop),
         running_(std::move(running)),
+        tool_(&tool),
+        task_patience_(task_patience),
         server_(place.label),
         client_(place.client),
         sink_(std::move(sink)),
@@ -99,6 +112,9 @@ class ClientTools::Call final : public ToolCall {
     task_.clear();
     if (leave_) leave_();
   }
+  [[nodiscard]] TimePoint asked_until() const override {
+    return client_.connection()->asked_until();
+  }
 
   void begin(PendingCall<ToolReply> call) { read_from(std::move(call)); }
   /// The answer may be a task.
@@ -118,7 +134,9 @@ class ClientTools::Call final : public ToolCall {
   /// Waits for the end of this task.
   void follow(std::string task) {
     task_ = std::move(task);
-    read_from(client_.task(task_).wait(call_options()));
+    CallOptions options = call_options();
+    options.idle_timeout = task_patience_;
+    read_from(client_.task(task_).wait(std::move(options)));
   }
   static CallOptions call_options() {
     // The run has timeouts of its own, and says how much may wait.
@@ -271,7 +289,8 @@ class ClientTools::Call final : public ToolCall {
   void tell_status(const CallEvent& event) {
     const std::string_view status = text_at(event.params, "status");
     // The end of the call says more.
-    if (status == "completed" || status == "failed" || status == "cancelled") return;
+    has_task_ended_ = status == "completed" || status == "failed" || status == "cancelled";
+    if (has_task_ended_) return;
     std::string line(status);
     if (const auto message = text_at(event.params, "statusMessage"); !message.empty()) {
       line.append(", ").append(message);
@@ -292,14 +311,15 @@ class ClientTools::Call final : public ToolCall {
     ToolEnd end;
     if (!*answer_) {
       const Error& error = answer_->error();
-      const bool is_cancelled = error.code == kCancelled;
-      // The connection broke: nobody knows whether the call was carried out.
-      const bool is_unknown = error.code == kLostConnection;
-      end.status = is_cancelled ? ToolEnd::Status::cancelled
-                   : is_unknown ? ToolEnd::Status::unknown
-                                : ToolEnd::Status::failed;
-      end.text = is_unknown ? "It is not known whether the call was carried out: " + error.message
-                            : "The tool failed: " + error.message;
+      // Of a task that has begun, its server cannot say how it has ended.
+      const bool is_lost = leaves_open(error.code) || (!task_.empty() && !has_task_ended_);
+      if (error.code == kCancelled) {
+        end = {.status = ToolEnd::Status::cancelled, .text = "The tool failed: " + error.message};
+      } else if (is_lost) {
+        end = lost_end(*tool_, error.message);
+      } else {
+        end = {.status = ToolEnd::Status::failed, .text = "The tool failed: " + error.message};
+      }
     } else {
       end.result = std::move(**answer_);
       end.text = text_for_model(end.result);
@@ -313,6 +333,8 @@ class ClientTools::Call final : public ToolCall {
 
   Executor* loop_;
   std::shared_ptr<Running> running_;
+  const AgentTool* tool_;
+  Duration task_patience_;  // with the server of a task
   std::string server_;
   Client client_;
   std::shared_ptr<ToolCallSink> sink_;
@@ -325,6 +347,7 @@ class ClientTools::Call final : public ToolCall {
   std::function<void(Call&)> begin_anew_;  // if it cannot be taken up
   std::string task_;                       // that ends with the call; empty: none
   std::string told_status_ = "working";    // of the task; each begins so
+  bool has_task_ended_ = false;            // as its server has said
   bool may_be_task_ = false;               // the answer to come
   std::optional<Answer> answer_;
   std::uint64_t dropped_ = 0;  // pieces of output, since the last one that was told
@@ -363,6 +386,7 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
                       .description = each.description,
                       .input_schema = schema == nullptr ? json::object() : *schema,
                       .is_read_only = hint(hints, "readOnlyHint", false),
+                      .is_idempotent = hint(hints, "idempotentHint", false),
                       .server = label});
     remotes_.push_back({.server = servers_.size(),
                         .name = each.name,
@@ -396,7 +420,8 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
                                              std::shared_ptr<ToolCallSink> sink) {
   const Remote& remote = remote_of(tool);
   Place& place = servers_[remote.server];
-  auto call = std::make_unique<Call>(*loop_, running_, place, std::move(sink));
+  auto call =
+      std::make_unique<Call>(*loop_, running_, place, tool, request.idle_timeout, std::move(sink));
   auto begin = [client = place.client, &remote, wants_parts = wants_parts_,
                 arguments = std::move(request.arguments),
                 meta = std::move(request.meta)](Call& beginning) mutable {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "json/json.hpp"
 #include "sluice/agent_options.hpp"
 
@@ -31,6 +32,10 @@ struct ToolEnd {
 };
 
 std::string_view to_string(ToolEnd::Status status);
+
+/// The end of a call that had begun, and whose own end nobody knows: unknown, or failed if the tool
+/// may be called again without harm.
+ToolEnd lost_end(const AgentTool& tool, std::string_view why);
 
 /// Hears of a running call. Called on the run's loop, never from within ToolHost::start().
 class ToolCallSink {
@@ -57,6 +62,8 @@ class ToolCall {
   /// Whoever takes the call up again has it from now on: as the task that it has become, or at the
   /// last position that was told. Destroying it does not cancel it then.
   virtual void leave() {}
+  /// Until when its server could do nothing because the user was being asked, which is no silence.
+  [[nodiscard]] virtual TimePoint asked_until() const { return {}; }
 };
 
 /// What a call begins with.
@@ -67,6 +74,8 @@ struct ToolRequest {
   /// its tool only reads, and has an unknown end otherwise.
   std::string position = {};
   json::object meta = {};  // further members of `_meta`
+  /// How long the server of a task may say nothing when its state is asked for; 0: no limit.
+  Duration idle_timeout = {};
 };
 
 /// What a tool is, whichever host has it and whatever it is called there.

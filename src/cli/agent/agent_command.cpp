@@ -6,14 +6,14 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <termios.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "cli/agent/agent_trace.hpp"
-#include "cli/agent/agent_view.hpp"
+#include "cli/agent/approval_questions.hpp"
 #include "cli/agent/cost_options.hpp"
+#include "cli/agent/event_printer.hpp"
 #include "cli/agent/kept_session.hpp"
 #include "cli/agent/server_label.hpp"
 #include "cli/agent/tool_options.hpp"
@@ -108,37 +108,6 @@ int complain_of_run(const Error& error) {
   return error.code;
 }
 
-/// Prints events, as text or as lines of JSON.
-class EventPrinter {
- public:
-  EventPrinter(bool as_json, bool for_ui)
-      : as_json_(as_json || for_ui), for_ui_(for_ui), view_(Style::of(STDOUT_FILENO)) {}
-  int print_event(const json::object& event) {
-    const std::string text = as_json_ ? line_of(event) : view_.show(event);
-    return text.empty() ? kExitOk : print(text);
-  }
-  int print_event(const AgentEvent& event, const json::object& shown, std::string_view run_id) {
-    if (!for_ui_) return print_event(shown);
-    std::string text;
-    for (const json::object& each : ui_.show(event, run_id)) text += line_of(each);
-    return text.empty() ? kExitOk : print(text);
-  }
-  int finish() {
-    const std::string text = as_json_ ? std::string() : view_.finish();
-    return text.empty() ? kExitOk : print(text);
-  }
-
- private:
-  static std::string line_of(const json::object& event) {
-    return printable_json(to_json(event)) + "\n";
-  }
-
-  bool as_json_;
-  bool for_ui_;
-  AgentView view_;
-  UiEvents ui_;
-};
-
 /// What a run's last event means for the program.
 int exit_code_for(const json::object& done) {
   const std::string_view status = text_at(done, "status");
@@ -221,62 +190,44 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
   return servers;
 }
 
-/// Approves a call, or rejects it.
-void decide(Run& run, const std::string& call_id, bool agrees, std::string_view reason = {}) {
-  try {
-    agrees ? run.approve(call_id) : run.reject(call_id, reason);
-  } catch (const Error& error) {
-    // The run did not wait, because its time is over or it has failed.
-    complain("agent: it is too late: " + error.message);
-  }
-}
-
-/// Asks the user whether to make a call.
-void ask_about_call(Run& run, const json::object& event, const AgentArguments& arguments) {
-  const std::string call_id(text_at(event, "call_id"));
-  const json::value* const given = event.if_contains("arguments");
-  const auto user = terminal_user();
-  if (!user || arguments.remote.as_json || arguments.for_ui) {
-    complain("agent: " + one_line(text_at(event, "tool")) +
-             " is not called, because it may change something; --yes allows it");
-    return decide(run, call_id, false, "nobody is there to agree");
-  }
-  // What was typed before is no answer to this.
-  ::tcflush(STDIN_FILENO, TCIFLUSH);
-  user->show("Call " + one_line(text_at(event, "tool")) + " with " +
-             (given == nullptr ? "nothing" : visible_json(to_json(*given))) +
-             "? It may change something. [y/N] ");
-  const auto line = user->read_line();
-  if (Interrupts::is_pending()) return;  // the run ends
-  decide(run, call_id, line && said_yes(*line).value_or(false));
-}
-
 /// Takes the events of a run until its end.
 int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interrupts& interrupts) {
   EventPrinter printer(arguments.remote.as_json, arguments.for_ui);
+  ApprovalQuestions questions(run, !arguments.remote.as_json && !arguments.for_ui);
   const SteadyClock clock;
   bool was_cancelled = false;
+  bool prints = true;
   for (;;) {
-    if (interrupts.take() && !std::exchange(was_cancelled, true)) run.cancel();
+    if (interrupts.take() && !std::exchange(was_cancelled, true)) {
+      questions.close();
+      printer.hurry();
+      run.cancel();
+    }
     const auto event = run.step(std::chrono::steady_clock::now() + kLook).event;
-    if (!event) continue;
+    if (!event) {
+      questions.on_rest(clock.now());
+      continue;
+    }
     const json::object shown = run.to_object(*event);
     if (trace.is_open()) {
       if (const auto written = trace.write(shown, clock.now()); !written) {
         return complain_of_run(written.error());
       }
     }
-    if (const int printed = printer.print_event(*event, shown, run.id()); printed != kExitOk) {
-      return printed;
+    if (event->type == AgentEventType::tool_output_done) questions.withdraw(event->call_id);
+    const bool asks = event->type == AgentEventType::approval_required;
+    const bool is_last = event->type == AgentEventType::run_done;
+    std::string text = printer.show(*event, shown, run.id());
+    if (asks || is_last) text += printer.finish();
+    if (prints && !text.empty()) {
+      questions.on_output(clock.now());
+      const int printed = printer.print(text);
+      // If a reader lets an interrupt end that, the trace still gets the end of the run.
+      prints = printed == kExitOk;
+      if (!prints && printed != kExitInterrupted) return printed;
     }
-    // Of a run that is cancelled, questions may still be on their way.
-    if (event->type == AgentEventType::approval_required && !was_cancelled) {
-      if (const int printed = printer.finish(); printed != kExitOk) return printed;
-      ask_about_call(run, shown, arguments);
-    }
-    if (event->type != AgentEventType::run_done) continue;
-    if (const int printed = printer.finish(); printed != kExitOk) return printed;
-    return exit_code_for(shown);
+    if (asks) questions.ask(shown);
+    if (is_last) return prints ? exit_code_for(shown) : kExitInterrupted;
   }
 }
 
@@ -303,9 +254,11 @@ int replay(const AgentArguments& arguments) {
       usleep(static_cast<useconds_t>(
           std::chrono::duration_cast<std::chrono::microseconds>(std::min(left, kLook)).count()));
     }
-    if (const int printed = printer.print_event(each.event); printed != kExitOk) return printed;
+    if (const int printed = printer.print(printer.show(each.event)); printed != kExitOk) {
+      return printed;
+    }
   }
-  return printer.finish();
+  return printer.print(printer.finish());
 }
 
 /// `is_needed`: an empty prompt is an error.
@@ -504,7 +457,7 @@ void add_agent_command(CommandLine& program) {
   command.add_option("--trace", &arguments->trace,
                      {.text = "Record the events in a new file", .operand = "FILE"});
   command.add_option("--replay", &arguments->replay,
-                     {.text = "Show a recorded run again", .operand = "FILE"});
+                     {.text = "Show a recorded run again; of at most 256 MiB", .operand = "FILE"});
   command.add_option("--speed", &arguments->speed,
                      {.text = "How many times as fast to show it; 0: at once",
                       .operand = "X",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>
@@ -17,29 +18,56 @@ namespace {
 
 constexpr std::string_view kRight = "\x1b[C";
 constexpr std::string_view kLeft = "\x1b[D";
+constexpr std::string_view kRedraw = "\x0c";
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 constexpr std::string_view kKeys = "space, n, right: on; b, left: back; g, G: to the ends; q: quit";
 
-/// Has the terminal give each key at once, and show none, while this lives.
+// Signal handlers can only use globals.
+termios modes_before{};
+
+/// Ctrl-\ ends the program at once, but the terminal is the user's again.
+void on_quit(int signal) {
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+  ::raise(signal);  // whose handler is the system's again
+}
+
+/// Has the terminal give each key at once, and show none, while this lives. One at a time.
 class KeyMode {
  public:
   KeyMode() {
-    ::tcgetattr(STDIN_FILENO, &before_);
-    termios keys = before_;
-    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+    ::tcgetattr(STDIN_FILENO, &modes_before);
+    struct sigaction action{};
+    action.sa_handler = on_quit;
+    action.sa_flags = SA_RESETHAND;
+    ::sigaction(SIGQUIT, &action, &old_quit_);
+    begin();
   }
-  ~KeyMode() { ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_); }
+  ~KeyMode() {
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_before);
+    ::sigaction(SIGQUIT, &old_quit_, nullptr);
+  }
   KeyMode(const KeyMode&) = delete;
   KeyMode& operator=(const KeyMode&) = delete;
 
+  /// Also after the process was stopped, when the shell had the terminal.
+  static void begin() {
+    termios keys = modes_before;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+  }
+
  private:
-  termios before_{};
+  struct sigaction old_quit_{};
 };
 
-/// Waits for keys; empty: there are none any more.
+/// Waits for keys; empty: there are none any more. After the process was stopped, it is one that
+/// means nothing.
 std::string read_keys() {
   for (;;) {
+    if (Interrupts::take_continued()) {
+      KeyMode::begin();
+      return std::string(kRedraw);
+    }
     std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
     if (waits[1].revents != 0) return {};

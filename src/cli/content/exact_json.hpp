@@ -7,9 +7,8 @@
 
 namespace sluice {
 
-/// Parses what a user has typed as parse_json() does, and refuses numbers that would be sent as
-/// something else: an integer of more than 64 bits, which would be rounded, and what is larger than
-/// any number, which would be null. Error: kExitUsage.
+/// Parses what a user has typed as parse_json() does, and refuses what inexact_number_in() finds.
+/// Error: kExitUsage.
 Result<json::value> exact_json(std::string_view text);
 
 }  // namespace sluice

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <poll.h>
 #include <stop_token>
 #include <sys/eventfd.h>
@@ -243,14 +245,17 @@ json::object ask_form(const json::object& params, const AskedUser& user) {
   return {{"action", "accept"}, {"content", std::move(content)}};
 }
 
+/// How often somebody looks whether a question is still to be asked, who waits for others.
+constexpr std::chrono::milliseconds kTurnLook(50);
+
 /// How long the end of a question is waited for after an interrupt, in milliseconds.
 constexpr int kLongestFarewell = 2000;
 
 /// Reads a line from the terminal, or nothing at its end or when nobody waits for the answer.
-std::optional<std::string> read_terminal_line() {
+std::optional<std::string> read_terminal_line(const std::stop_token& stop) {
   const Descriptor over(::eventfd(0, EFD_CLOEXEC));
   if (!over) return std::nullopt;
-  const std::stop_callback woken(question_stop(), [&over] { ::eventfd_write(over.get(), 1); });
+  const std::stop_callback woken(stop, [&over] { ::eventfd_write(over.get(), 1); });
   std::string line;
   while (line.size() < kMaxAnswer) {
     // A descriptor of -1 is ignored.
@@ -264,7 +269,7 @@ std::optional<std::string> read_terminal_line() {
         write_all(STDERR_FILENO, "\nThe question was withdrawn.\n");
       }
       // An interrupt ends what the question belongs to. It is no answer, which could be faster.
-      if (waits[1].revents == 0 && question_stop().stop_possible()) {
+      if (waits[1].revents == 0 && stop.stop_possible()) {
         ::poll(&waits[1], 1, kLongestFarewell);
       }
       return std::nullopt;
@@ -281,17 +286,25 @@ std::optional<std::string> read_terminal_line() {
 
 }  // namespace
 
-std::optional<AskedUser> terminal_user() {
-  if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return std::nullopt;
+bool has_terminal_user() {
+  return is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO);
+}
+
+std::optional<AskedUser> terminal_user(std::stop_token over) {
+  if (!has_terminal_user()) return std::nullopt;
   // The thread of the answers and that of a command may both want to ask.
-  static std::recursive_mutex asking;
+  static std::recursive_timed_mutex asking;
+  std::unique_lock turn(asking, std::defer_lock);
+  while (!turn.try_lock_for(kTurnLook)) {
+    if (over.stop_requested()) return std::nullopt;
+  }
   return AskedUser{.show =
                        [](std::string_view text) {
                          // The user has ended what the question belongs to.
                          if (!Interrupts::is_pending()) write_all(STDERR_FILENO, text);
                        },
-                   .read_line = read_terminal_line,
-                   .turn = std::make_shared<std::unique_lock<std::recursive_mutex>>(asking)};
+                   .read_line = [over = std::move(over)] { return read_terminal_line(over); },
+                   .turn = std::make_shared<decltype(turn)>(std::move(turn))};
 }
 
 std::optional<bool> said_yes(std::string_view text) {

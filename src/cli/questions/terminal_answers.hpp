@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -21,11 +22,13 @@ struct AskedUser {
   std::shared_ptr<void> turn = {};
 };
 
-/// The user at the terminal, if standard input and standard error are one. Waits until others have
-/// asked; keep it for one question and its parts, on one thread. The reading ends when
-/// nobody waits for the answer (question_stop()); what was typed is dropped then, and the user is
-/// told unless they have interrupted the program.
-std::optional<AskedUser> terminal_user();
+/// Whether standard input and standard error are a terminal.
+bool has_terminal_user();
+/// The user there. Waits until others have asked; keep it for one question and its parts, on one
+/// thread. The reading ends when nobody waits for the answer any more, which `over` says; what was
+/// typed is dropped then, and the user is told unless they have interrupted the program. Nothing:
+/// there is no terminal, or that was so before its turn came.
+std::optional<AskedUser> terminal_user(std::stop_token over = question_stop());
 
 /// What somebody means who types yes, no, or the like.
 std::optional<bool> said_yes(std::string_view text);

@@ -40,6 +40,59 @@ bool wait_for_room(int fd, bool stalled) {
   }
 }
 
+/// How long a reader may take nothing once the program is to end.
+constexpr Duration kStall = std::chrono::seconds(1);
+
+/// Waits until `fd` has room. After an interrupt, until `until` or for kStall at most; gives it one
+/// if it has none.
+bool wait_for_reader(int fd, std::optional<TimePoint>& until) {
+  const SteadyClock clock;
+  std::optional<TimePoint> stalled_at;  // counts from the interrupt
+  for (;;) {
+    const TimePoint now = clock.now();
+    if (!until && (Interrupts::terminating() || Interrupts::is_pending()))
+      until = now + kLastOutput;
+    int patience = -1;
+    if (until) {
+      if (!stalled_at) stalled_at = now + kStall;
+      const Duration left = std::max(std::min(*stalled_at, *until) - now, Duration::zero());
+      patience = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+    }
+    // A descriptor of -1 is ignored.
+    std::array<pollfd, 2> waits{{{fd, POLLOUT, 0}, {until ? -1 : Interrupts::fd(), POLLIN, 0}}};
+    if (::poll(waits.data(), waits.size(), patience) < 0) continue;  // a signal came
+    if (waits[0].revents != 0) return true;
+    if (patience == 0) return false;
+  }
+}
+
+/// Writes all of `text`, each piece when `has_room` returns true. As write_all().
+template <class HasRoom>
+Result<void> write_pieces(int fd, std::string_view text, HasRoom has_room) {
+  bool stalled = false;
+  while (!text.empty()) {
+    if (!has_room(stalled)) return fail(kExitInterrupted, "");
+    // No more than a pipe that has room takes at once: a longer write would wait for the reader.
+    const auto piece = text.substr(0, PIPE_BUF);
+    const ssize_t written = ::write(fd, piece.data(), piece.size());
+    stalled = written != static_cast<ssize_t>(piece.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      return fail(kExitFailure, "");
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return fail(kExitFailure, "cannot write: " + std::generic_category().message(errno));
+    }
+  }
+  return {};
+}
+
+int code_of(const Result<void>& written) {
+  if (written) return kExitOk;
+  complain(written.error().message);
+  return written.error().code;
+}
+
 }  // namespace
 
 Style Style::of(int fd) {
@@ -68,29 +121,17 @@ void use_utf8() {
 }
 
 Result<void> write_all(int fd, std::string_view text) {
-  bool stalled = false;
-  while (!text.empty()) {
-    if (!wait_for_room(fd, stalled)) return fail(kExitInterrupted, "");
-    // No more than a pipe that has room takes at once: a longer write would wait for the reader.
-    const auto piece = text.substr(0, PIPE_BUF);
-    const ssize_t written = ::write(fd, piece.data(), piece.size());
-    stalled = written != static_cast<ssize_t>(piece.size());
-    if (written >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EPIPE) {
-      return fail(kExitFailure, "");
-    } else if (errno != EINTR && errno != EAGAIN) {
-      return fail(kExitFailure, "cannot write: " + std::generic_category().message(errno));
-    }
-  }
-  return {};
+  return write_pieces(fd, text, [fd](bool stalled) { return wait_for_room(fd, stalled); });
 }
 
 int print(std::string_view text) {
-  const Result<void> written = write_all(STDOUT_FILENO, text);
-  if (written) return kExitOk;
-  complain(written.error().message);
-  return written.error().code;
+  return code_of(write_all(STDOUT_FILENO, text));
+}
+
+int print_lines(std::string_view lines, std::optional<TimePoint>& until) {
+  return code_of(write_pieces(STDOUT_FILENO, lines, [&until](bool /*stalled*/) {
+    return wait_for_reader(STDOUT_FILENO, until);
+  }));
 }
 
 void complain(std::string_view message) {

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 
 namespace sluice {
@@ -66,6 +69,13 @@ std::string without_secrets(std::string text);
 /// Prints the output of a command on standard output. Returns the program's exit code: kExitOk, or
 /// the error of write_all() after complaining about it.
 int print(std::string_view text);
+
+/// How long a reader has for all lines that are still printed once the program is to end.
+inline constexpr Duration kLastOutput = std::chrono::seconds(10);
+/// The same for lines that a program reads: an interrupt does not cut them while the reader takes
+/// some of them each second, until kLastOutput has passed. `until` is when that will be; what has
+/// none gets it with the interrupt. kExitInterrupted: the reader has not taken them.
+int print_lines(std::string_view lines, std::optional<TimePoint>& until);
 
 /// `text` from a peer, made safe to show. Control characters (is_control()) other than line feed
 /// and tab are removed, so that the text cannot move the cursor, change the terminal or appear out

@@ -124,12 +124,23 @@ void ClientConnection::unlisten(std::uint64_t listening) {
   core_->background->loop().post([core = core_, listening] { core->listeners.erase(listening); });
 }
 
+TimePoint ClientConnection::asked_until() const {
+  return core_->questions > 0 ? SteadyClock().now()
+                              : TimePoint(Duration(core_->asked_until.load()));
+}
+
 void ClientConnection::ask(ServerQuestion question, const ClientAnswer& answer) {
+  ++core_->questions;
+  // Goes with the question, whether it is answered or withdrawn.
+  std::shared_ptr<void> open(nullptr, [core = core_](std::nullptr_t) {
+    core->asked_until = SteadyClock().now().time_since_epoch().count();
+    --core->questions;
+  });
   auto reply =
       std::make_shared<UniqueFunction<void(Result<json::object>)>>(std::move(question.answer));
   callbacks_.run(
       [answer, params = std::move(question.params), reply = std::move(reply), stop = stop_,
-       core = core_]() mutable {
+       core = core_, open = std::move(open)]() mutable {
         std::stop_source over = CallbackThread::current();
         const std::stop_callback stopped(stop, [&over] { over.request_stop(); });
         Result<json::object> said = answer_of(answer, params, core->failures);

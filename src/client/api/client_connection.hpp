@@ -57,6 +57,10 @@ class ClientConnection final {
   /// How many requests and tasks somebody waits for; watches are not counted.
   [[nodiscard]] std::size_t under_way() const { return core_->under_way; }
 
+  /// Until when the server has waited for an answer of the user: now, if it does; the beginning of
+  /// time, if it never has. By SteadyClock.
+  [[nodiscard]] TimePoint asked_until() const;
+
   /// Hears of notifications that belong to no call, beside ClientOptions::on_notification. On the
   /// loop, which it must not hold up, until unlisten(). Returns what to end it with.
   using Listener = std::function<void(std::string_view method, const json::object& params)>;
@@ -82,6 +86,8 @@ class ClientConnection final {
     LogLimit dropped;                       // notifications
     LogLimit failures;                      // of the user's functions
     std::atomic<std::size_t> under_way = 0;
+    std::atomic<std::size_t> questions = 0;    // that the user has not answered
+    std::atomic<Duration::rep> asked_until{};  // of the last one that is over
   };
 
   struct Begun {

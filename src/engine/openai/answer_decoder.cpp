@@ -81,7 +81,10 @@ Result<Completion> AnswerDecoder::end(std::vector<Delta>& out) {
     return std::unexpected(std::move(ended.error()));
   }
   // Some servers say "stop" although there are calls.
-  if (calls_.size() > 0) completion.reason = Completion::Reason::tool_calls;
+  if (calls_.size() > 0) {
+    completion.reason = Completion::Reason::tool_calls;
+    completion.server_data = server_data();
+  }
   return completion;
 }
 

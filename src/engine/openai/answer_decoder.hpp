@@ -22,6 +22,7 @@ struct AnswerOptions {
   bool has_call_parts = false;    // whether arguments of calls are delivered as they come, too
   /// The limit of the request, for a server that does not say that an answer has reached it.
   std::optional<int> max_tokens = {};
+  std::string server = {};  // names the server, among those whose answers one conversation has
 };
 
 /// Decodes the stream of an answer, which is fed with the names and the data of its events.
@@ -57,6 +58,8 @@ class AnswerDecoder {
   /// Takes an event that is an object without an error.
   virtual Result<void> take_object(std::string_view name, const json::object& event,
                                    std::vector<Delta>& out) = 0;
+  /// What the server demands back with the calls of the answer; see ServerData.
+  [[nodiscard]] virtual std::string server_data() const { return {}; }
   /// Why the answer ends; nothing if the server has not said so.
   virtual Result<std::optional<Completion::Reason>> reason() = 0;
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "json/exact_numbers.hpp"
 #include "json/json.hpp"
 #include "json/lone_surrogates.hpp"
 #include "rpc/error_codes.hpp"
@@ -123,12 +124,13 @@ Result<void> CallCollector::end(bool is_cut, std::vector<Delta>& out) {
     }
     if (call.name.empty()) return fail(kInternalError, "The model called a tool without a name");
     json::object whole{{"name", call.name}};
-    if (arguments) {
+    // Whoever gets numbers that cannot be read exactly gets them as the model has written them.
+    if (arguments && inexact_number_in(call.arguments).empty()) {
       whole["arguments"] = *arguments;
     } else {
       whole["arguments"] = call.arguments;
-      repairs_.add(Repair::call_arguments);
     }
+    if (!arguments) repairs_.add(Repair::call_arguments);
     out.push_back({.kind = Delta::Kind::tool_call, .text = to_json(whole), .call = head_of(call)});
   }
   return {};

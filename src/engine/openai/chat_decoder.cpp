@@ -31,6 +31,7 @@ Result<void> ChatDecoder::take_choice(const json::object& choice, std::vector<De
   // Some servers do not stream, although they are asked to.
   if (delta == nullptr) delta = object_at(choice, "message");
   if (delta == nullptr) return {};
+  server_data_.take_message(*delta);
   // vLLM calls it `reasoning`, llama-server and others `reasoning_content`; some send both.
   std::string_view reasoning = text_at(*delta, "reasoning_content");
   if (reasoning.empty()) reasoning = text_at(*delta, "reasoning");
@@ -101,6 +102,7 @@ Result<void> ChatDecoder::take_call(const json::object& piece, std::vector<Delta
     repair(Repair::call_name);
     if (repeats(*call, index.has_value(), id, name, arguments)) return {};
   }
+  server_data_.take_call(*call, piece);
   if (index) positions_[*index] = *call;
   if (Result<void> described = calls().describe(*call, id, name); !described) return described;
   return calls().append(*call, arguments, out);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/openai/answer_decoder.hpp"
+#include "engine/openai/server_data.hpp"
 
 namespace sluice {
 
@@ -27,6 +28,9 @@ class ChatDecoder final : public AnswerDecoder {
   Result<void> take_object(std::string_view name, const json::object& event,
                            std::vector<Delta>& out) override;
   Result<std::optional<Completion::Reason>> reason() override;
+  [[nodiscard]] std::string server_data() const override {
+    return server_data_.kept(options().server);
+  }
 
   Result<void> take_choice(const json::object& choice, std::vector<Delta>& out);
   Result<void> take_call(const json::object& piece, std::vector<Delta>& out);
@@ -40,6 +44,7 @@ class ChatDecoder final : public AnswerDecoder {
 
   std::map<std::int64_t, std::size_t> positions_;  // of the last call with an index
   std::string finish_reason_;
+  ServerData server_data_;
 };
 
 }  // namespace sluice

@@ -352,5 +352,11 @@ TEST_F(ChatDecoderTest, CallsAreBounded) {
   EXPECT_FALSE(decoder.take({}, long_id, deltas));
 }
 
+TEST_F(ChatDecoderTest, NumbersThatCannotBeReadExactlyAreLeftAsTheyAreWritten) {
+  EXPECT_EQ(read_calls({piece("c1", "pay", R"({"id": 123456789012345678901})", 0)}),
+            R"(||{"name":"pay","arguments":"{\"id\": 123456789012345678901}"}|tool_calls 0/0/0)");
+  EXPECT_TRUE(repairs.empty());
+}
+
 }  // namespace
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/openai/request_parts.hpp"
+#include "engine/openai/server_data.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -23,7 +24,8 @@ constexpr PartForms kChatParts = {
     },
 };
 
-json::object message_of(const ChatMessage& message, CallIds& ids, ResultImages& images) {
+json::object message_of(const ChatMessage& message, std::string_view server, CallIds& ids,
+                        ResultImages& images) {
   json::object out{{"role", message.role}};
   out["content"] = message.role == "user" ? images.before(message) : json::value(message.content);
   if (message.role == "tool") {
@@ -37,13 +39,14 @@ json::object message_of(const ChatMessage& message, CallIds& ids, ResultImages& 
   json::array calls;
   for (const ChatToolCall& call : message.tool_calls) calls.push_back(call_of(call, ids));
   out["tool_calls"] = std::move(calls);
+  give_back(message.server_data, server, out);
   return out;
 }
 
 }  // namespace
 
 Result<std::string> chat_request(const GenerationRequest& request, std::string_view model,
-                                 const Dialect& dialect) {
+                                 const Dialect& dialect, std::string_view server) {
   json::object body{
       {"model", model}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
   json::array messages;
@@ -56,7 +59,7 @@ Result<std::string> chat_request(const GenerationRequest& request, std::string_v
   };
   for (const ChatMessage& message : request.messages) {
     if (message.role == "assistant") show_images();
-    messages.push_back(message_of(message, ids, images));
+    messages.push_back(message_of(message, server, ids, images));
   }
   show_images();
   if (request.messages.empty()) {

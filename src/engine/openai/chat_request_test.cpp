@@ -107,11 +107,15 @@ TEST(ChatRequestTest, ImagesOfResultsAreAMessageIfTheUserSaysNothing) {
 TEST(ChatRequestTest, ToolsOfMcpAreFunctions) {
   GenerationRequest request;
   request.prompt = "?";
+  // OpenAI refuses a schema of an object without properties.
   request.tools = R"([{"name":"add","description":"Adds","inputSchema":{"type":"object"}},)"
+                  R"({"name":"one","inputSchema":{"additionalProperties":false}},)"
                   R"({"type":"function","function":{"name":"now"}}])";
   EXPECT_THAT(*chat_request(request, "m", kCommonDialect),
               HasSubstr(R"("tools":[{"type":"function","function":{"name":"add",)"
-                        R"("description":"Adds","parameters":{"type":"object"}}},)"
+                        R"("description":"Adds","parameters":{"type":"object","properties":{}}}},)"
+                        R"({"type":"function","function":{"name":"one","parameters":{)"
+                        R"("additionalProperties":false,"type":"object","properties":{}}}},)"
                         R"({"type":"function","function":{"name":"now",)"
                         R"("parameters":{"type":"object","properties":{}}}}])"));
   for (const char* const wrong : {"[", "{}", "[1]"}) {

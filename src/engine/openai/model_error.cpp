@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/text/utf8.hpp"
+#include "json/lone_surrogates.hpp"
 #include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -29,6 +30,14 @@ std::optional<std::string> model_error_of(const json::object& body) {
   const std::string_view message =
       error->is_object() ? text_at(error->get_object(), "message") : text_at(body, "error");
   return message.empty() ? "an error without a message" : on_one_line(message);
+}
+
+std::optional<std::string> model_error_in(std::string_view body) {
+  const Result<json::value> parsed = parse_json_with_lone_surrogates(body);
+  if (!parsed) return std::nullopt;
+  const json::array* const list = parsed->if_array();
+  const json::value& said = list == nullptr || list->empty() ? *parsed : list->front();
+  return said.is_object() ? model_error_of(said.get_object()) : std::nullopt;
 }
 
 std::unexpected<Error> remote_failed(std::string_view message) {

@@ -17,6 +17,9 @@ std::string on_one_line(std::string_view text);
 /// As on_one_line() has it. Nothing if `body` has no error.
 std::optional<std::string> model_error_of(const json::object& body);
 
+/// The same of the text of a reply. Gemini's API has the object in an array.
+std::optional<std::string> model_error_in(std::string_view body);
+
 /// The error of a run whose model's server says that it failed. `message` is quoted as it is.
 std::unexpected<Error> remote_failed(std::string_view message);
 

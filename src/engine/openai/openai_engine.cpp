@@ -60,9 +60,7 @@ class Question : public std::enable_shared_from_this<Question> {
     if (status_ == 200 && body && body->is_object()) return end(body->get_object());
     if (status_ == 200) return end(fail(kBadGateway, "it lists no models as JSON"));
     std::string why = "it answers with HTTP " + std::to_string(status_);
-    if (body && body->is_object()) {
-      if (const auto said = model_error_of(body->get_object())) why.append(": ").append(*said);
-    }
+    if (const auto said = model_error_in(body_)) why.append(": ").append(*said);
     end(fail(status_ < kBadRequest ? kBadGateway : status_, std::move(why)));
   }
   void on_failure(const Error& why) { end(std::unexpected(why)); }
@@ -126,12 +124,19 @@ std::string_view path_of(ModelApi api) {
   return api == ModelApi::chat ? "/chat/completions" : "/responses";
 }
 
+/// Names the server at this URL.
+std::string name_of_server(const Url& base) {
+  return base.scheme + "://" + base.host_and_port();
+}
+
 Result<std::string> body_of(const GenerationRequest& request, const RemoteModel& model,
-                            ModelApi api) {
-  if (api == ModelApi::chat) return chat_request(request, model.name, *model.dialect);
+                            const OpenAiOptions& options) {
+  if (options.api == ModelApi::chat) {
+    return chat_request(request, model.name, *model.dialect, name_of_server(options.base));
+  }
   Result<json::object> body = responses_request(request, model.name, *model.dialect);
   if (!body) return std::unexpected(std::move(body.error()));
-  if (api == ModelApi::responses) (*body)["stream"] = true;
+  if (options.api == ModelApi::responses) (*body)["stream"] = true;
   return to_json(*body);
 }
 
@@ -151,9 +156,11 @@ std::string_view hint_of(ModelApi api) {
 /// Bytes of the random part of ids that are made up, so that those of several answers differ.
 constexpr std::size_t kMadeIdBytes = 12;
 
-AnswerOptions answer_options(const GenerationRequest& request, const Dialect& dialect) {
+AnswerOptions answer_options(const GenerationRequest& request, const Dialect& dialect,
+                             const Url& base) {
   AnswerOptions options{.made_id = "call_" + random_id(kMadeIdBytes) + "_",
-                        .has_call_parts = request.stream_calls};
+                        .has_call_parts = request.stream_calls,
+                        .server = name_of_server(base)};
   if (dialect.hides_limit) options.max_tokens = request.max_tokens;
   return options;
 }
@@ -195,7 +202,7 @@ class OpenAiEngine final : public Engine {
                   "the server of the model puts its chat template around every prompt, so it takes "
                   "no raw one");
     }
-    Result<std::string> body = body_of(request, model_, options_.api);
+    Result<std::string> body = body_of(request, model_, options_);
     if (!body) return std::unexpected(std::move(body.error()));
     auto ticket = core_->shares->take(request.principal);
     if (!ticket) return std::unexpected(std::move(ticket.error()));
@@ -203,14 +210,14 @@ class OpenAiEngine final : public Engine {
     const std::uint64_t number = ++core_->requests;
     const auto run = std::make_shared<RemoteRun>(
         core_->loop(),
-        RemoteRunOptions{
-            .make_decoder =
-                [api = options_.api, options = answer_options(request, *model_.dialect)] {
-                  return make_decoder(api, options);
-                },
-            .idle_timeout = kSilence,
-            .key = key_headers(options_.key),
-            .hint = hint_of(options_.api)},
+        RemoteRunOptions{.make_decoder =
+                             [api = options_.api,
+                              options = answer_options(request, *model_.dialect, options_.base)] {
+                               return make_decoder(api, options);
+                             },
+                         .idle_timeout = kSilence,
+                         .secrets = secrets_of(options_.base, options_.key),
+                         .hint = hint_of(options_.api)},
         std::move(sink),
         [core = core_.get(), number](const Completion& completion, AnswerRepairs repairs) {
           core->ended(number, completion, repairs);
@@ -321,7 +328,7 @@ Result<std::unique_ptr<Engine>> make_openai_engine(OpenAiOptions options) {
   if (!model) {
     Error why = std::move(model.error());
     why.message = "The server of the model at " + masked_url(options.base.to_string()) + ": " +
-                  without_key(std::move(why.message), key_headers(options.key));
+                  without_keys(std::move(why.message), secrets_of(options.base, options.key));
     return std::unexpected(std::move(why));
   }
   log_debug("another server runs the model",

@@ -71,18 +71,23 @@ HttpHeaderList key_headers(const std::string& key) {
   return {{std::string(kAuthorization), std::string(kBearer) + key}};
 }
 
-std::string without_key(std::string text, const HttpHeaderList& headers) {
-  for (const auto& [name, value] : headers) {
-    if (name != kAuthorization) continue;
-    const std::string_view key = std::string_view(value).substr(kBearer.size());
+std::vector<std::string> secrets_of(const Url& base, const std::string& key) {
+  std::vector<std::string> secrets = secrets_in_url(base.to_string());
+  if (!key.empty()) secrets.push_back(key);
+  return secrets;
+}
+
+std::string without_keys(std::string text, const std::vector<std::string>& secrets) {
+  for (const std::string_view secret : secrets) {
     std::string encoded;
-    append_query_encoded(encoded, key);
-    text = SecretMask(as_in_json({std::string(key), std::move(encoded)})).masked(std::move(text));
-    // Where a text was cut, the beginning of the key may be left.
+    append_query_encoded(encoded, secret);
+    text =
+        SecretMask(as_in_json({std::string(secret), std::move(encoded)})).masked(std::move(text));
+    // Where a text was cut, the beginning of the secret may be left.
     for (auto cut = text.find("..."); cut != std::string::npos; cut = text.find("...", cut + 3)) {
-      std::size_t left = std::min(cut, key.size());
+      std::size_t left = std::min(cut, secret.size());
       while (left >= kShortestSecret &&
-             !std::string_view(text).substr(0, cut).ends_with(key.substr(0, left)))
+             !std::string_view(text).substr(0, cut).ends_with(secret.substr(0, left)))
         --left;
       if (left < kShortestSecret) continue;
       text.replace(cut - left, left, kMask);

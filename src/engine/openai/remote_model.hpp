@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "engine/openai/dialect.hpp"
@@ -23,8 +24,10 @@ struct RemoteModel {
 Url api_url(const Url& base, std::string_view path);
 /// The header fields that carry a key; none if it is empty.
 HttpHeaderList key_headers(const std::string& key);
-/// A text of the server without the key that these headers carry, which it may repeat.
-std::string without_key(std::string text, const HttpHeaderList& headers);
+/// What a server may repeat that is secret: the key, and what secrets_in_url() finds in `base`.
+std::vector<std::string> secrets_of(const Url& base, const std::string& key);
+/// A text of the server without these secrets.
+std::string without_keys(std::string text, const std::vector<std::string>& secrets);
 
 /// The model with this name in the reply to GET /models; an empty name means the only one. Errors
 /// (kBadRequest) say what to name.

@@ -9,7 +9,6 @@
 #include "engine/openai/model_error.hpp"
 #include "engine/openai/model_refusal.hpp"
 #include "engine/openai/remote_model.hpp"
-#include "json/lone_surrogates.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -163,10 +162,7 @@ bool RemoteRun::retry(std::optional<Duration> asked_wait) {
 Error RemoteRun::refusal(int status, std::string_view body) const {
   std::string text(kModelRefusal);
   text.append(std::to_string(status));
-  const Result<json::value> parsed = parse_json_with_lone_surrogates(body);
-  if (parsed && parsed->is_object()) {
-    if (const auto said = model_error_of(parsed->get_object())) text.append(": ").append(*said);
-  }
+  if (const auto said = model_error_in(body)) text.append(": ").append(*said);
   if (is_wrong_place(status)) text.append(options_.hint);
   const bool is_ours = status / 100 == 4 && status != kUnauthorized && status != kForbidden &&
                        status != kTooManyRequests;
@@ -182,7 +178,7 @@ void RemoteRun::stop(std::optional<Error> why) {
   loop_->cancel(std::exchange(timer_, 0));
   std::vector<Delta> calls;
   Result<Completion> end = why ? std::unexpected(*std::move(why)) : answer_->end(calls);
-  if (!end) end.error().message = without_key(std::move(end.error().message), options_.key);
+  if (!end) end.error().message = without_keys(std::move(end.error().message), options_.secrets);
   for (Delta& delta : calls) {
     source_->note(delta);
     waiting_.push_back(std::move(delta));

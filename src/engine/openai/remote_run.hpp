@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/backoff.hpp"
 #include "core/clock.hpp"
@@ -22,9 +23,9 @@ namespace sluice {
 struct RemoteRunOptions {
   /// Makes a decoder of the API that is asked; each request that is sent has a new one.
   std::function<std::unique_ptr<AnswerDecoder>()> make_decoder;
-  Duration idle_timeout;       // how long the server may say nothing
-  HttpHeaderList key = {};     // headers whose key the server may repeat, to be masked
-  std::string_view hint = {};  // follows the error if the server does not have this API
+  Duration idle_timeout;                  // how long the server may say nothing
+  std::vector<std::string> secrets = {};  // that the server may repeat, to be masked
+  std::string_view hint = {};             // follows the error if the server does not have this API
 };
 
 /// One answer of a remote model: the request, and its reply as deltas for a sink. A request whose

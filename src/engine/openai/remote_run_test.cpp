@@ -59,10 +59,10 @@ class RemoteRunTest : public ::testing::Test {
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
   static constexpr std::string_view kEnd =
       "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-  static std::string refusal(std::string_view status) {
-    const std::string body = R"({"error":{"message":"enough"}})";
+  static std::string refusal(std::string_view status,
+                             std::string_view body = R"({"error":{"message":"enough"}})") {
     return "HTTP/1.1 " + std::string(status) +
-           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
   }
 
   EventLoop loop;
@@ -176,11 +176,16 @@ TEST_F(RemoteRunTest, ARefusalSaysWhatTheServerSays) {
   EXPECT_THAT(sink->end->error->message, HasSubstr("HTTP 400: enough"));
 }
 
+TEST_F(RemoteRunTest, ARefusalMayBeInAnArray) {
+  begin();
+  server.peer(0, "?").send(refusal("400 Bad Request", R"([{"error":{"message":"no signature"}}])"));
+  finish();
+  EXPECT_THAT(sink->end->error->message, HasSubstr("HTTP 400: no signature"));
+}
+
 TEST_F(RemoteRunTest, ARefusalMayHaveHalfACharacter) {
   begin();
-  constexpr std::string_view kBody = R"({"error":{"message":"not \ud83d"}})";
-  server.peer(0, "?").send("HTTP/1.1 400 Bad Request\r\nContent-Length: " +
-                           std::to_string(kBody.size()) + "\r\n\r\n" + std::string(kBody));
+  server.peer(0, "?").send(refusal("400 Bad Request", R"({"error":{"message":"not \ud83d"}})"));
   finish();
   EXPECT_THAT(sink->end->error->message, HasSubstr("HTTP 400: not \uFFFD"));
 }

@@ -17,9 +17,11 @@ json::object function_of(const json::object& given) {
   }
   const json::object* schema = object_at(definition, "parameters");
   if (schema == nullptr) schema = object_at(definition, "inputSchema");
-  out["parameters"] = schema == nullptr
-                          ? json::object{{"type", "object"}, {"properties", json::object()}}
-                          : *schema;
+  json::object parameters = schema == nullptr ? json::object() : *schema;
+  // Tools without parameters may have neither (MCP), but OpenAI demands both.
+  parameters.emplace("type", "object");
+  if (text_at(parameters, "type") == "object") parameters.emplace("properties", json::object());
+  out["parameters"] = std::move(parameters);
   return out;
 }
 

@@ -38,12 +38,16 @@ class ResponseSocket {
   ResponseChain& chain() { return chain_; }
   [[nodiscard]] bool is_open() const { return client_.is_open(); }
   [[nodiscard]] TimePoint opened_at() const { return opened_at_; }
+  /// The id of the last answer that was whole; empty: there was none.
+  [[nodiscard]] const std::string& last_response() const { return last_response_; }
+  void note_response(std::string_view id) { last_response_ = id; }
 
  private:
   WebSocketClientCallbacks callbacks();
 
   std::weak_ptr<User> user_;
   ResponseChain chain_;
+  std::string last_response_;
   TimePoint opened_at_;
   WebSocketClient client_;
 };

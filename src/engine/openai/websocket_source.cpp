@@ -64,6 +64,7 @@ class WebSocketSource::Turn final : public ResponseSocket::User,
   }
   void finish(bool is_chained, std::string_view response_id) {
     if (socket_ == nullptr) return;
+    socket_->note_response(response_id);
     if (is_chained) {
       socket_->chain().finish(response_id);
     } else {
@@ -102,6 +103,19 @@ class WebSocketSource::Turn final : public ResponseSocket::User,
     if (!create()) owner.on_failure(Error(kBadGateway, "the WebSocket takes no message", {}));
   }
 
+  /// Whether an event is about the answer before, whose server has said more than its end. Some
+  /// servers give all answers the same id.
+  bool is_late(std::string_view text) {
+    const std::string& last = socket_->last_response();
+    if (last.empty() || has_same_id_ || !text.contains(last)) return false;
+    const Result<json::value> parsed = parse_json(text);
+    const json::object* const event = parsed ? parsed->if_object() : nullptr;
+    const json::object* const response = event == nullptr ? nullptr : object_at(*event, "response");
+    if (response == nullptr || text_at(*response, "id") != last) return false;
+    has_same_id_ = text_at(*event, "type") == "response.created";
+    return !has_same_id_;
+  }
+
   void on_refused(const HttpReplyHead& head) override {
     refused_ = head.status;
     wait_ = head.retry_after();
@@ -114,6 +128,7 @@ class WebSocketSource::Turn final : public ResponseSocket::User,
     if (owner == nullptr) return;
     const auto keep = shared_from_this();
     owner->on_heard();
+    if (is_late(text)) return;
     if (!std::exchange(has_heard_, true)) {
       if (const auto error = turn_error_of(text)) {
         if (error->code == kForgotten && is_continued_) {
@@ -152,7 +167,8 @@ class WebSocketSource::Turn final : public ResponseSocket::User,
   bool is_reused_ = false;
   bool is_continued_ = false;
   bool is_paused_ = false;
-  bool has_heard_ = false;  // a message of the answer
+  bool has_heard_ = false;    // a message of the answer
+  bool has_same_id_ = false;  // as the answer before
 };
 
 WebSocketSource::WebSocketSource(ResponseSockets& sockets, GenerationRequest request,

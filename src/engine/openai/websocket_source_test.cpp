@@ -167,6 +167,28 @@ TEST_F(WebSocketSourceTest, AConversationGoesOnWithWhatIsNew) {
   EXPECT_EQ(server.peers.size(), 1U);
 }
 
+TEST_F(WebSocketSourceTest, TheEndOfTheAnswerBeforeDoesNotEndTheNextOne) {
+  ServerEnd& end = answer_first();
+  const Asked asked = ask(more());
+  next(end);
+  end.complete("r1");
+  end.say_text("So");
+  end.complete("r2");
+  finish(asked);
+  EXPECT_EQ(asked.sink->text, "So");
+}
+
+TEST_F(WebSocketSourceTest, AnswersMayHaveTheSameId) {
+  ServerEnd& end = answer_first();
+  const Asked asked = ask(more());
+  next(end);
+  end.say(R"({"type":"response.created","response":{"id":"r1","status":"in_progress"}})");
+  end.say_text("So");
+  end.complete("r1");
+  finish(asked);
+  EXPECT_EQ(asked.sink->text, "So");
+}
+
 TEST_F(WebSocketSourceTest, OthersHaveAConnectionOfTheirOwn) {
   answer_first();
   const Asked other = ask(more(), "other");

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -174,6 +174,50 @@ test('an interrupt ends what is shown of a recorded run', async (t) => {
   await once(child.stdout, 'data');
   child.kill('SIGINT');
   assert.deepEqual(await exited, [130, null]);
+});
+
+test('a signal cuts no line of the events, if their reader takes them', async (t) => {
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    const trace = join(temporary_folder(t), 'run.jsonl');
+    // More than waits between two programs, in an answer that does not end.
+    const model = await start_api(t, (_, reply) => reply.send(...words('x'.repeat(900_000))));
+    const child = spawn(
+      program,
+      ['agent', '--model', model.url, '--json', '--trace', trace, 'Go on'],
+      { env: clean_environment(), stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    t.after(() => child.kill('SIGKILL'));
+    const closed = once(child, 'close');
+    let seen = '';
+    let is_sent = false;
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      seen += text;
+      if (!is_sent && text.includes('xxx')) is_sent = child.kill(signal);
+    });
+    assert.deepEqual(await closed, [130, null]);
+    const events = seen.trimEnd().split('\n').map((line) => JSON.parse(line));
+    check_stream(events);
+    assert.equal(events.at(-1).status, 'cancelled');
+    const recorded = readFileSync(trace, 'utf8').trimEnd().split('\n');
+    assert.deepEqual(JSON.parse(recorded.at(-1)).event, events.at(-1));
+  }
+});
+
+test('a trace has its end although nobody reads the events', async (t) => {
+  const trace = join(temporary_folder(t), 'run.jsonl');
+  const model = await start_api(t, (_, reply) => reply.send(...words('x'.repeat(900_000))));
+  const child = spawn(
+    program,
+    ['agent', '--model', model.url, '--json', '--trace', trace, 'Go on'],
+    { env: clean_environment(), stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  t.after(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  await until(() => existsSync(trace) && readFileSync(trace, 'utf8').includes('xxx'), 'it says it');
+  child.kill('SIGTERM');
+  assert.deepEqual(await exited, [130, null]);
+  const recorded = readFileSync(trace, 'utf8').trimEnd().split('\n');
+  assert.equal(JSON.parse(recorded.at(-1)).event.type, 'sluice:run.done');
 });
 
 test('limits and what goes wrong are said', async (t) => {

@@ -1,10 +1,11 @@
 // `sluice agent` on a terminal: approvals and questions of tools are asked in place, one at a time.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import { calling_model } from '../lib/calling_model.mjs';
+import { delta, kStop, start_api, words } from '../lib/remote_api.mjs';
 import { program, run_program, start_example, temporary_folder } from '../lib/server.mjs';
 import { Terminal } from '../lib/terminal.mjs';
 
@@ -69,16 +70,55 @@ test('an interrupt at the second of three calls asks for no third', async (t) =>
   assert.ok(!terminal.seen.includes('{"to":3}?'), terminal.seen);
 });
 
-test('a run whose time is over while it asks ends with its last answer', async (t) => {
+test('a run whose time is over while it asks withdraws the question and ends', async (t) => {
   const server = await start_example(t, 'streaming-tool');
   const model = await calling_model(t, ['count', { to: 3 }]);
   const terminal = agent(t, model, server, '--max-time', '500ms');
-  await terminal.until(asks, 'it asks');
-  while (model.asked.length < 2) await setImmediate();
-  terminal.type('y\n');
   assert.equal(await terminal.exit_code(), 1, terminal.seen);
-  assert.match(terminal.seen, /it is too late/);
+  assert.match(terminal.seen, /The question was withdrawn/);
   assert.match(terminal.seen, /\(The run's time is over\b/);
+});
+
+test('what tools write is shown while it asks for a call', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const relay = await start_example(t, 'relay');
+  const model = await calling_model(t, ['stream_numbers', { count: 4 }], ['count', { to: 3 }]);
+  const terminal = agent(t, model, server, '--server', relay.mcp_url);
+  await terminal.until(asks, 'it asks');
+  await terminal.until((seen) => seen.includes('| completed'), 'the other call has ended');
+  const asked = terminal.seen.match(/Call count/g).length;
+  await terminal.until((seen) => seen.match(/Call count/g).length > asked, 'it asks once more');
+  terminal.type('y\n');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  assert.ok(terminal.seen.includes('({"sum":6})'), terminal.seen);
+});
+
+test('a question for a call that the model cancels is withdrawn', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const relay = await start_example(t, 'relay');
+  const call = (id, name, given) =>
+    delta({
+      tool_calls: [{ index: 0, id, type: 'function', function: { name, arguments: JSON.stringify(given) } }],
+    });
+  const model = await start_api(t, ({ messages }, reply) => {
+    const has = (text) => JSON.stringify(messages).includes(text);
+    if (has('c is cancelled')) return reply.done(...words('Never mind.'), ...kStop);
+    if (has('so_far')) return reply.done(call('x', 'tool_cancel', { call_id: 'c' }), delta({}, 'tool_calls'));
+    return reply.done(
+      delta({
+        tool_calls: [
+          { index: 0, id: 's', type: 'function', function: { name: 'stream_numbers', arguments: '{"count":3}' } },
+          { index: 1, id: 'c', type: 'function', function: { name: 'count', arguments: '{"to":3}' } },
+        ],
+      }),
+      delta({}, 'tool_calls'),
+    );
+  });
+  const terminal = agent(t, model, server, '--server', relay.mcp_url, '--policy', 'chunk');
+  await terminal.until((seen) => seen.includes('The question was withdrawn'), 'it is withdrawn');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+  assert.ok(terminal.seen.includes('Never mind.'), terminal.seen);
+  assert.ok(!terminal.seen.includes('too late'), terminal.seen);
 });
 
 test('a question of a tool is asked in place', async (t) => {
@@ -156,4 +196,28 @@ test('a recorded run is shown event by event, forward and back', async (t) => {
   assert.equal(await terminal.exit_code(), 0, terminal.seen);
   const piped = await run_program(['agent', '--replay', file, '--step']);
   assert.equal(piped.code, 2, piped.stderr);
+});
+
+test('stepping goes on after a stop, and leaves the terminal as it was', async (t) => {
+  const file = join(temporary_folder(t), 'run.jsonl');
+  const event = (at_us) => JSON.stringify({ at_us, event: { type: 'sluice:input.delivered' } });
+  writeFileSync(file, [0, 1, 2, 3].map((at) => `${event(at)}\n`).join(''));
+  // A shell that has the terminal again while its program is stopped, and says its mode at the end.
+  const script = 'ulimit -c 0; "$@"; stty sane; fg; stty -a | tr " ;" "\\n\\n" | grep -x -- "-*echo"';
+  const terminal = new Terminal(t, [
+    ...['bash', '-mc', script, 'bash'],
+    ...[program, 'agent', '--replay', file, '--step'],
+  ]);
+  const at = (number, from) =>
+    terminal.until((seen) => seen.includes(`${number} of 4`), `event ${number}`, { from });
+  await at(1, 0);
+  let from = terminal.seen.length;
+  terminal.type('\x1a');
+  await at(1, from);
+  from = terminal.seen.length;
+  terminal.type('n');
+  await at(2, from);
+  terminal.type('\x1c');
+  await terminal.exit_code();
+  assert.match(terminal.seen, /^echo\r?$/m);
 });

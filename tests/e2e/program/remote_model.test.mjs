@@ -184,6 +184,21 @@ test('what the server repeats of the key is masked', async (t) => {
   for (const { stderr, stdout } of [refused, failed]) assert.doesNotMatch(stderr + stdout, /secret-3/);
 });
 
+test('what the server repeats of the query of its URL is masked', async (t) => {
+  const query = '?key=secret-4711';
+  const api = await start_api(
+    t,
+    (_, reply) => {
+      reply.writeHead(400, { 'Content-Type': 'application/json' });
+      reply.end(JSON.stringify({ error: { message: `not /v1/chat/completions${query}` } }));
+    },
+    { query },
+  );
+  const refused = await run_program(['agent', '--json', '--model', api.url + query, 'Hello']);
+  assert.match(refused.stderr, /not \/v1\/chat\/completions\?key=\*\*\*/);
+  assert.doesNotMatch(refused.stderr + refused.stdout, /secret-4711/);
+});
+
 test('an answer that is too long for the result of generate ends', async (t) => {
   const api = await start_api(t, (_, reply) => {
     const piece = words('x'.repeat(100_000));
