@@ -5,8 +5,6 @@
 //
 // It prints the events as lines of JSON. `begin` writes a snapshot once it has so many chunks.
 
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +17,9 @@
 #include <string_view>
 #include <utility>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
 #include "scripted_model.hpp"
 #include "sluice/agent.hpp"
 
@@ -26,7 +27,8 @@ namespace {
 
 sluice::Agent agent(const sluice::ScriptedModel& model, std::string_view url) {
   sluice::AgentOptions options;
-  options.servers = {{.label = "server", .client = sluice::connect(url, {.revision = "2025-11-25"})}};
+  options.servers = {
+      {.label = "server", .client = sluice::connect(url, {.revision = "2025-11-25"})}};
   return sluice::Agent(model.model(), std::move(options));
 }
 
@@ -55,8 +57,7 @@ int go_on(std::span<char*> words) {
   std::ifstream file(words[1]);
   const std::string snapshot(std::istreambuf_iterator<char>(file), {});
   const sluice::ScriptedModel model({sluice::says("It is done.")});
-  sluice::Run run =
-      agent(model, words[0]).resume(sluice::json::parse(snapshot).get_object());
+  sluice::Run run = agent(model, words[0]).resume(sluice::json::parse(snapshot).get_object());
   while (const auto event = run.next()) print(run, *event);
   return EXIT_SUCCESS;
 }

@@ -1,8 +1,6 @@
 // Calls over Streamable HTTP before 2026-07-28 that another agent goes on with, or another client.
 
 #include <atomic>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,9 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "agent_test_support.hpp"
 #include "memory_store.hpp"
@@ -37,25 +38,24 @@ class TakenUpCallsTest : public ::testing::Test {
   }
   /// Adds a tool that says two things, and a third once `go_on` is set.
   void add(const std::string& name, bool only_reads) {
-    server_.tool(
-        name, "Says three things",
-        [this](Nothing, Call& call) -> Stream<std::string> {
-          ++begun;
-          co_yield text("one ");
-          co_yield text("two ");
-          co_await call.in_background([open = open_] { open.wait(); });
-          co_yield text("three");
-          co_return "done";
-        },
-        {.annotations = {.read_only = only_reads}});
+    server_.tool(name, "Says three things",
+                 [this](Nothing, Call& call) -> Stream<std::string> {
+                   ++begun;
+                   co_yield text("one ");
+                   co_yield text("two ");
+                   co_await call.in_background([open = open_] { open.wait(); });
+                   co_yield text("three");
+                   co_return "done";
+                 },
+                 {.annotations = {.read_only = only_reads}});
   }
   [[nodiscard]] Client client() const {
     return connect(serving_->url(), {.revision = "2025-11-25"});
   }
   [[nodiscard]] Agent agent(const ScriptedModel& model,
                             std::shared_ptr<RunStore> store = {}) const {
-    return Agent(model.model(), {.servers = {{.label = "server", .client = client()}},
-                                 .store = std::move(store)});
+    return Agent(model.model(),
+                 {.servers = {{.label = "server", .client = client()}}, .store = std::move(store)});
   }
   /// Takes the first two chunks.
   static void take_two(Run& run) {

@@ -74,7 +74,7 @@ void ApprovalQuestions::close() {
 
 void ApprovalQuestions::on_output(TimePoint now) {
   const std::lock_guard lock(mutex_);
-  if (!is_shown_) return;
+  if (!is_shown_ || !is_terminal(STDOUT_FILENO)) return;
   if (!std::exchange(covered_at_, now)) write_all(STDERR_FILENO, "\n");
 }
 

@@ -38,7 +38,7 @@ class KeyMode {
     ::tcgetattr(STDIN_FILENO, &modes_before);
     struct sigaction action{};
     action.sa_handler = on_quit;
-    action.sa_flags = SA_RESETHAND;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
     ::sigaction(SIGQUIT, &action, &old_quit_);
     begin();
   }

@@ -19,10 +19,10 @@
 namespace sluice {
 namespace {
 
-enum class Type : std::uint8_t { text, flag, integer, number };
+enum class ValueType : std::uint8_t { text, flag, integer, number };
 
 /// What a setting becomes.
-enum class Use : std::uint8_t {
+enum class Meaning : std::uint8_t {
   none,      // nothing, for a reason
   value,     // a setting of ours with the same value
   millis,    // a time of ours
@@ -32,10 +32,10 @@ enum class Use : std::uint8_t {
   fixed_at,  // nothing; it is noted only if it is not what we have
 };
 
-struct Known {
+struct LegacySetting {
   std::string_view path;
-  Type type;
-  Use use = Use::none;
+  ValueType type;
+  Meaning meaning = Meaning::none;
   /// The key of our setting, what we have instead of it, or why there is none.
   std::string_view text;
 };
@@ -52,121 +52,124 @@ constexpr std::string_view kOneTimeout = "http.request_timeout holds for all tra
 constexpr std::string_view kNotCut =
     "messages are not cut; http.max_body limits what a client may send";
 
-constexpr std::array<Known, 72> kSettings = {{
-    {"server.name", Type::text, Use::none, "the server's name is sluice"},
-    {"server.version", Type::text, Use::none, "the server tells its own version"},
-    {"server.enable_logging", Type::flag, Use::logs, "log.level"},
-    {"server.log_file", Type::text, Use::value, "log.file"},
-    {"server.pid_file", Type::text, Use::none,
+constexpr std::array<LegacySetting, 72> kLegacySettings = {{
+    {"server.name", ValueType::text, Meaning::none, "the server's name is sluice"},
+    {"server.version", ValueType::text, Meaning::none, "the server tells its own version"},
+    {"server.enable_logging", ValueType::flag, Meaning::logs, "log.level"},
+    {"server.log_file", ValueType::text, Meaning::value, "log.file"},
+    {"server.pid_file", ValueType::text, Meaning::none,
      "no file with the number of the process is written; a service manager knows it"},
-    {"server.force_kill_existing", Type::flag, Use::none,
+    {"server.force_kill_existing", ValueType::flag, Meaning::none,
      "no other process is ended; a port that is taken is an error"},
-    {"transports.enable_stdio", Type::flag, Use::places, ""},
-    {"transports.enable_tcp", Type::flag, Use::places, ""},
-    {"transports.enable_udp", Type::flag, Use::fixed_at, "false"},
-    {"transports.enable_http", Type::flag, Use::places, ""},
-    {"transports.enable_websocket", Type::flag, Use::places, ""},
-    {"transports.stdio.line_buffered", Type::flag, Use::none, "each message is sent as a whole"},
-    {"transports.stdio.log_to_stderr", Type::flag, Use::none,
+    {"transports.enable_stdio", ValueType::flag, Meaning::places, ""},
+    {"transports.enable_tcp", ValueType::flag, Meaning::places, ""},
+    {"transports.enable_udp", ValueType::flag, Meaning::fixed_at, "false"},
+    {"transports.enable_http", ValueType::flag, Meaning::places, ""},
+    {"transports.enable_websocket", ValueType::flag, Meaning::places, ""},
+    {"transports.stdio.line_buffered", ValueType::flag, Meaning::none,
+     "each message is sent as a whole"},
+    {"transports.stdio.log_to_stderr", ValueType::flag, Meaning::none,
      "the log goes to standard error, unless log.file is set"},
-    {"transports.tcp.host", Type::text, Use::places, ""},
-    {"transports.tcp.port", Type::integer, Use::places, ""},
-    {"transports.tcp.timeout_ms", Type::integer, Use::none, kOneTimeout},
-    {"transports.tcp.max_retries", Type::integer, Use::none, kNoRetries},
-    {"transports.udp.host", Type::text, Use::none, kNoUdp},
-    {"transports.udp.port", Type::integer, Use::none, kNoUdp},
-    {"transports.udp.timeout_ms", Type::integer, Use::none, kNoUdp},
-    {"transports.udp.max_retries", Type::integer, Use::none, kNoUdp},
-    {"transports.http.host", Type::text, Use::places, ""},
-    {"transports.http.port", Type::integer, Use::places, ""},
-    {"transports.http.path", Type::text, Use::fixed_at, "/mcp"},
-    {"transports.http.timeout_ms", Type::integer, Use::millis, "http.request_timeout"},
-    {"transports.http.keep_alive", Type::flag, Use::none,
+    {"transports.tcp.host", ValueType::text, Meaning::places, ""},
+    {"transports.tcp.port", ValueType::integer, Meaning::places, ""},
+    {"transports.tcp.timeout_ms", ValueType::integer, Meaning::none, kOneTimeout},
+    {"transports.tcp.max_retries", ValueType::integer, Meaning::none, kNoRetries},
+    {"transports.udp.host", ValueType::text, Meaning::none, kNoUdp},
+    {"transports.udp.port", ValueType::integer, Meaning::none, kNoUdp},
+    {"transports.udp.timeout_ms", ValueType::integer, Meaning::none, kNoUdp},
+    {"transports.udp.max_retries", ValueType::integer, Meaning::none, kNoUdp},
+    {"transports.http.host", ValueType::text, Meaning::places, ""},
+    {"transports.http.port", ValueType::integer, Meaning::places, ""},
+    {"transports.http.path", ValueType::text, Meaning::fixed_at, "/mcp"},
+    {"transports.http.timeout_ms", ValueType::integer, Meaning::millis, "http.request_timeout"},
+    {"transports.http.keep_alive", ValueType::flag, Meaning::none,
      "connections are kept as the client asks; http.keep_alive says for how long"},
-    {"transports.http.max_header_size", Type::integer, Use::value, "http.max_header"},
-    {"transports.http.max_body_size", Type::integer, Use::value, "http.max_body"},
-    {"transports.websocket.host", Type::text, Use::places, ""},
-    {"transports.websocket.port", Type::integer, Use::places, ""},
-    {"transports.websocket.path", Type::text, Use::fixed_at, "/ws"},
-    {"transports.websocket.max_frame_length", Type::integer, Use::none,
+    {"transports.http.max_header_size", ValueType::integer, Meaning::value, "http.max_header"},
+    {"transports.http.max_body_size", ValueType::integer, Meaning::value, "http.max_body"},
+    {"transports.websocket.host", ValueType::text, Meaning::places, ""},
+    {"transports.websocket.port", ValueType::integer, Meaning::places, ""},
+    {"transports.websocket.path", ValueType::text, Meaning::fixed_at, "/ws"},
+    {"transports.websocket.max_frame_length", ValueType::integer, Meaning::none,
      "http.max_body limits messages over a WebSocket too"},
-    {"transports.websocket.ping_interval_ms", Type::integer, Use::twice, "http.event_keep_alive"},
-    {"transports.common.buffer_size", Type::integer, Use::none, kGrows},
-    {"transports.common.default_timeout_ms", Type::integer, Use::none, kOneTimeout},
-    {"transports.common.max_retries", Type::integer, Use::none, kNoRetries},
-    {"rkllm.default_model_path", Type::text, Use::value, "engine.model"},
-    {"rkllm.max_context_len", Type::integer, Use::value, "engine.context"},
-    {"rkllm.max_new_tokens", Type::integer, Use::none, kByClients},
-    {"rkllm.top_k", Type::integer, Use::none, kByClients},
-    {"rkllm.n_keep", Type::integer, Use::none, kByRuntime},
-    {"rkllm.top_p", Type::number, Use::none, kByClients},
-    {"rkllm.temperature", Type::number, Use::none, kByClients},
-    {"rkllm.repeat_penalty", Type::number, Use::none, kByClients},
-    {"rkllm.frequency_penalty", Type::number, Use::none, kByClients},
-    {"rkllm.presence_penalty", Type::number, Use::none, kByClients},
-    {"rkllm.mirostat", Type::integer, Use::none, kByRuntime},
-    {"rkllm.mirostat_tau", Type::number, Use::none, kByRuntime},
-    {"rkllm.mirostat_eta", Type::number, Use::none, kByRuntime},
-    {"rkllm.skip_special_token", Type::flag, Use::none,
+    {"transports.websocket.ping_interval_ms", ValueType::integer, Meaning::twice,
+     "http.event_keep_alive"},
+    {"transports.common.buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"transports.common.default_timeout_ms", ValueType::integer, Meaning::none, kOneTimeout},
+    {"transports.common.max_retries", ValueType::integer, Meaning::none, kNoRetries},
+    {"rkllm.default_model_path", ValueType::text, Meaning::value, "engine.model"},
+    {"rkllm.max_context_len", ValueType::integer, Meaning::value, "engine.context"},
+    {"rkllm.max_new_tokens", ValueType::integer, Meaning::none, kByClients},
+    {"rkllm.top_k", ValueType::integer, Meaning::none, kByClients},
+    {"rkllm.n_keep", ValueType::integer, Meaning::none, kByRuntime},
+    {"rkllm.top_p", ValueType::number, Meaning::none, kByClients},
+    {"rkllm.temperature", ValueType::number, Meaning::none, kByClients},
+    {"rkllm.repeat_penalty", ValueType::number, Meaning::none, kByClients},
+    {"rkllm.frequency_penalty", ValueType::number, Meaning::none, kByClients},
+    {"rkllm.presence_penalty", ValueType::number, Meaning::none, kByClients},
+    {"rkllm.mirostat", ValueType::integer, Meaning::none, kByRuntime},
+    {"rkllm.mirostat_tau", ValueType::number, Meaning::none, kByRuntime},
+    {"rkllm.mirostat_eta", ValueType::number, Meaning::none, kByRuntime},
+    {"rkllm.skip_special_token", ValueType::flag, Meaning::none,
      "special tokens are left out of answers anyway"},
-    {"rkllm.is_async", Type::flag, Use::none, "each run says whether it streams"},
-    {"rkllm.extend.base_domain_id", Type::integer, Use::none,
+    {"rkllm.is_async", ValueType::flag, Meaning::none, "each run says whether it streams"},
+    {"rkllm.extend.base_domain_id", ValueType::integer, Meaning::none,
      "each of engine.slots has a number of its own"},
-    {"rkllm.extend.embed_flash", Type::integer, Use::none, kByRuntime},
-    {"rkllm.extend.enabled_cpus_num", Type::integer, Use::none, kByRuntime},
-    {"rkllm.extend.enabled_cpus_mask", Type::integer, Use::none, kByRuntime},
-    {"rkllm.extend.n_batch", Type::integer, Use::none,
+    {"rkllm.extend.embed_flash", ValueType::integer, Meaning::none, kByRuntime},
+    {"rkllm.extend.enabled_cpus_num", ValueType::integer, Meaning::none, kByRuntime},
+    {"rkllm.extend.enabled_cpus_mask", ValueType::integer, Meaning::none, kByRuntime},
+    {"rkllm.extend.n_batch", ValueType::integer, Meaning::none,
      "engine.slots says how many answers are generated at a time"},
-    {"rkllm.extend.use_cross_attn", Type::integer, Use::none, kByRuntime},
-    {"buffers.request_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.response_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.max_json_size", Type::integer, Use::none, kNotCut},
-    {"buffers.proxy_response_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.proxy_arg_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.transport_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.http_request_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.http_response_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.websocket_message_buffer_size", Type::integer, Use::none, kGrows},
-    {"buffers.log_message_buffer_size", Type::integer, Use::none, kGrows},
-    {"limits.max_request_size", Type::integer, Use::none, kNotCut},
-    {"limits.max_response_size", Type::integer, Use::none, kNotCut},
-    {"limits.max_settings_file_size", Type::integer, Use::none,
+    {"rkllm.extend.use_cross_attn", ValueType::integer, Meaning::none, kByRuntime},
+    {"buffers.request_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.response_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.max_json_size", ValueType::integer, Meaning::none, kNotCut},
+    {"buffers.proxy_response_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.proxy_arg_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.transport_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.http_request_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.http_response_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.websocket_message_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"buffers.log_message_buffer_size", ValueType::integer, Meaning::none, kGrows},
+    {"limits.max_request_size", ValueType::integer, Meaning::none, kNotCut},
+    {"limits.max_response_size", ValueType::integer, Meaning::none, kNotCut},
+    {"limits.max_settings_file_size", ValueType::integer, Meaning::none,
      "a configuration file may have 1 MiB"},
-    {"limits.max_concurrent_connections", Type::integer, Use::value, "http.max_connections"},
-    {"limits.max_pending_requests", Type::integer, Use::value, "engine.queue"},
+    {"limits.max_concurrent_connections", ValueType::integer, Meaning::value,
+     "http.max_connections"},
+    {"limits.max_pending_requests", ValueType::integer, Meaning::value, "engine.queue"},
 }};
 
-std::string_view describe(Type type) {
+std::string_view type_name(ValueType type) {
   switch (type) {
-    case Type::text:
+    case ValueType::text:
       return "a string";
-    case Type::flag:
+    case ValueType::flag:
       return "true or false";
-    case Type::integer:
+    case ValueType::integer:
       return "an integer";
-    case Type::number:
+    case ValueType::number:
       return "a number";
   }
   return "";
 }
 
 /// The value as text for our settings; nothing if it is of another type.
-std::optional<std::string> text_of(const json::value& value, Type type) {
+std::optional<std::string> text_as(const json::value& value, ValueType type) {
   switch (type) {
-    case Type::text:
+    case ValueType::text:
       if (const auto* const text = value.if_string()) return std::string(*text);
       return std::nullopt;
-    case Type::flag:
+    case ValueType::flag:
       if (const bool* const flag = value.if_bool()) return *flag ? "true" : "false";
       return std::nullopt;
-    case Type::integer: {
+    case ValueType::integer: {
       std::optional<std::int64_t> number;
       if (const auto* const whole = value.if_int64()) number = *whole;
       if (const auto* const real = value.if_double()) number = exact_integer(*real);
       if (!number) return std::nullopt;
       return std::to_string(*number);
     }
-    case Type::number:
+    case ValueType::number:
       if (!value.is_number()) return std::nullopt;
       return to_json(value);
   }
@@ -174,15 +177,15 @@ std::optional<std::string> text_of(const json::value& value, Type type) {
 }
 
 /// One of NANO's transports that listen on a port.
-struct Transport {
+struct LegacyTransport {
   std::string_view name;
   HostPort at;
   bool is_on = false;
 };
 
-class Import {
+class LegacyImport {
  public:
-  explicit Import(std::string_view name) : name_(name) {}
+  explicit LegacyImport(std::string_view name) : name_(name) {}
 
   Result<ImportedSettings> read(const json::value& root) {
     const json::object* const all = root.if_object();
@@ -208,14 +211,17 @@ class Import {
     for (const auto& [key, value] : section) {
       if (key == "_comment") continue;
       const std::string path = prefix + std::string(key);
-      const auto* const known = std::ranges::find(kSettings, std::string_view(path), &Known::path);
+      const auto* const known =
+          std::ranges::find(kLegacySettings, std::string_view(path), &LegacySetting::path);
       Result<void> done;
-      if (known != kSettings.end()) {
+      // A dot in a key is no way into a section.
+      if (std::string_view(key).contains('.')) return unknown(key, prefix);
+      if (known != kLegacySettings.end()) {
         if (!value.is_null()) done = take(*known, path, value);
       } else if (has_settings(path + ".")) {
         const json::object* const inner = value.if_object();
         if (inner == nullptr) return wrong(path, "give an object");
-        if (Transport* const transport = find(path)) transport->is_on = true;
+        if (LegacyTransport* const transport = find(path)) transport->is_on = true;
         done = read_section(*inner, path + ".");
       } else {
         return unknown(key, prefix);
@@ -226,14 +232,15 @@ class Import {
   }
 
   static bool has_settings(std::string_view prefix) {
-    return std::ranges::any_of(kSettings,
-                               [&](const Known& known) { return known.path.starts_with(prefix); });
+    return std::ranges::any_of(kLegacySettings, [&](const LegacySetting& known) {
+      return known.path.starts_with(prefix);
+    });
   }
 
   [[nodiscard]] std::unexpected<Error> unknown(std::string_view key,
                                                const std::string& prefix) const {
     std::vector<std::string> names;
-    for (const Known& known : kSettings) {
+    for (const LegacySetting& known : kLegacySettings) {
       if (!known.path.starts_with(prefix)) continue;
       const std::string_view rest = known.path.substr(prefix.size());
       const std::string_view own = rest.substr(0, rest.find('.'));
@@ -249,31 +256,32 @@ class Import {
     return wrong(path, what);
   }
 
-  Result<void> take(const Known& known, const std::string& path, const json::value& value) {
-    const std::optional<std::string> text = text_of(value, known.type);
+  Result<void> take(const LegacySetting& known, const std::string& path, const json::value& value) {
+    const std::optional<std::string> text = text_as(value, known.type);
     if (!text) {
-      return wrong(path, "give " + std::string(describe(known.type)) + ", or null to leave it out");
+      return wrong(path,
+                   "give " + std::string(type_name(known.type)) + ", or null to leave it out");
     }
-    switch (known.use) {
-      case Use::none:
+    switch (known.meaning) {
+      case Meaning::none:
         note(path, known.text);
         return {};
-      case Use::value:
+      case Meaning::value:
         return store(known.text, path, *text);
-      case Use::millis:
+      case Meaning::millis:
         return store(known.text, path, *text + "ms");
-      case Use::twice: {
+      case Meaning::twice: {
         const std::optional<Duration> time = parse_duration(*text + "ms");
         return store(known.text, path, time ? format_duration(*time / 2) : *text);
       }
-      case Use::places:
+      case Meaning::places:
         return take_place(path, *text);
-      case Use::logs:
+      case Meaning::logs:
         return *text == "true" ? Result<void>() : store(known.text, path, "off");
-      case Use::fixed_at:
+      case Meaning::fixed_at:
         if (*text == known.text) return {};
-        note(path, known.type == Type::flag ? std::string(kNoUdp)
-                                            : "the path is " + std::string(known.text));
+        note(path, known.type == ValueType::flag ? std::string(kNoUdp)
+                                                 : "the path is " + std::string(known.text));
         return {};
     }
     return {};
@@ -290,9 +298,9 @@ class Import {
     return {};
   }
 
-  Transport* find(std::string_view path) {
+  LegacyTransport* find(std::string_view path) {
     constexpr std::string_view kPrefix = "transports.";
-    const auto found = std::ranges::find_if(transports_, [&](const Transport& each) {
+    const auto found = std::ranges::find_if(transports_, [&](const LegacyTransport& each) {
       return path.starts_with(kPrefix) && path.substr(kPrefix.size()) == each.name;
     });
     return found == transports_.end() ? nullptr : &*found;
@@ -327,7 +335,7 @@ class Import {
   Result<void> listen() {
     bool is_over_stdio = false;
     for (const auto& [name, is_on] : switches_) {
-      if (Transport* const transport = find("transports." + name)) {
+      if (LegacyTransport* const transport = find("transports." + name)) {
         transport->is_on = is_on;
       } else {
         is_over_stdio = is_on;
@@ -335,7 +343,7 @@ class Import {
     }
     const auto& [tcp, http, websocket] = transports_;
     std::vector<HostPort> places;
-    for (const Transport* const each : {&http, &websocket}) {
+    for (const LegacyTransport* const each : {&http, &websocket}) {
       if (each->is_on && std::ranges::find(places, each->at) == places.end()) {
         places.push_back(each->at);
       }
@@ -351,7 +359,7 @@ class Import {
     return place(tcp, places, is_over_stdio);
   }
 
-  Result<void> place(const Transport& tcp, const std::vector<HostPort>& places,
+  Result<void> place(const LegacyTransport& tcp, const std::vector<HostPort>& places,
                      bool is_over_stdio) {
     Result<void> done;
     if (is_over_stdio) done = store("stdio", "transports.enable_stdio", "true");
@@ -381,7 +389,7 @@ class Import {
   std::string name_;
   ImportedSettings out_;
   /// With NANO's ports, and our address: NANO's is every address.
-  std::array<Transport, 3> transports_ = {
+  std::array<LegacyTransport, 3> transports_ = {
       {{.name = "tcp", .at = {.host = "127.0.0.1", .port = 8080}},
        {.name = "http", .at = {.host = "127.0.0.1", .port = 8082}},
        {.name = "websocket", .at = {.host = "127.0.0.1", .port = 8083}}}};
@@ -397,7 +405,7 @@ Result<ImportedSettings> import_legacy_settings(std::string_view text, std::stri
   }
   const Result<json::value> root = parse_config_json(text, JsonDialect::comments_and_commas, name);
   if (!root) return std::unexpected(root.error());
-  return Import(name).read(*root);
+  return LegacyImport(name).read(*root);
 }
 
 }  // namespace sluice

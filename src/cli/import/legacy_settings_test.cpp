@@ -184,6 +184,8 @@ TEST(LegacySettings, ErrorsNameThePlace) {
             "settings.json: transports.tcp.prot: there is no such setting; did you mean port?"},
            {R"({"transports":{"odd key":null}})",
             "settings.json: transports[\"odd key\"]: there is no such setting"},
+           {R"({"transports":{"tcp.port":1}})",
+            "settings.json: transports[\"tcp.port\"]: there is no such setting"},
            {R"({"transports":[]})", "settings.json: transports: give an object"},
            {R"({"rkllm":{"extend":3}})", "settings.json: rkllm.extend: give an object"},
            {R"({"transports":{"tcp":{"port":"80"}}})",

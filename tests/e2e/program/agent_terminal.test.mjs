@@ -73,7 +73,7 @@ test('an interrupt at the second of three calls asks for no third', async (t) =>
 test('a run whose time is over while it asks withdraws the question and ends', async (t) => {
   const server = await start_example(t, 'streaming-tool');
   const model = await calling_model(t, ['count', { to: 3 }]);
-  const terminal = agent(t, model, server, '--max-time', '500ms');
+  const terminal = agent(t, model, server, '--max-time', '3s');
   assert.equal(await terminal.exit_code(), 1, terminal.seen);
   assert.match(terminal.seen, /The question was withdrawn/);
   assert.match(terminal.seen, /\(The run's time is over\b/);
@@ -96,25 +96,30 @@ test('what tools write is shown while it asks for a call', async (t) => {
 test('a question for a call that the model cancels is withdrawn', async (t) => {
   const server = await start_example(t, 'streaming-tool');
   const relay = await start_example(t, 'relay');
-  const call = (id, name, given) =>
+  const calls = (...made) =>
     delta({
-      tool_calls: [{ index: 0, id, type: 'function', function: { name, arguments: JSON.stringify(given) } }],
+      tool_calls: made.map(([id, name, given], index) => ({
+        index,
+        id,
+        type: 'function',
+        function: { name, arguments: JSON.stringify(given) },
+      })),
     });
-  const model = await start_api(t, ({ messages }, reply) => {
+  let go_on;
+  const is_shown = new Promise((resolve) => (go_on = resolve));
+  const model = await start_api(t, async ({ messages }, reply) => {
     const has = (text) => JSON.stringify(messages).includes(text);
     if (has('c is cancelled')) return reply.done(...words('Never mind.'), ...kStop);
-    if (has('so_far')) return reply.done(call('x', 'tool_cancel', { call_id: 'c' }), delta({}, 'tool_calls'));
-    return reply.done(
-      delta({
-        tool_calls: [
-          { index: 0, id: 's', type: 'function', function: { name: 'stream_numbers', arguments: '{"count":3}' } },
-          { index: 1, id: 'c', type: 'function', function: { name: 'count', arguments: '{"to":3}' } },
-        ],
-      }),
-      delta({}, 'tool_calls'),
-    );
+    const end = delta({}, 'tool_calls');
+    if (!has('so_far')) {
+      return reply.done(calls(['s', 'stream_numbers', { count: 3 }], ['c', 'count', { to: 3 }]), end);
+    }
+    await is_shown;
+    return reply.done(calls(['x', 'tool_cancel', { call_id: 'c' }]), end);
   });
   const terminal = agent(t, model, server, '--server', relay.mcp_url, '--policy', 'chunk');
+  await terminal.until(asks, 'it asks');
+  go_on();
   await terminal.until((seen) => seen.includes('The question was withdrawn'), 'it is withdrawn');
   assert.equal(await terminal.exit_code(), 0, terminal.seen);
   assert.ok(terminal.seen.includes('Never mind.'), terminal.seen);
