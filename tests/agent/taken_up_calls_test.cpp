@@ -58,19 +58,19 @@ class TakenUpCallsTest : public ::testing::Test {
                  {.servers = {{.label = "server", .client = client()}}, .store = std::move(store)});
   }
   /// Takes the first two chunks.
-  static void take_two(Run& run) {
+  static void take_two(sluice::Run& run) {
     std::string said;
     while (said != "one two ") said += wait_for(run, AgentEventType::tool_output_delta).text;
   }
   /// What is left of a run that has ended with the snapshot, and its connection with it.
   [[nodiscard]] json::object left(const std::string& tool) const {
     const ScriptedModel model({calls(tool)});
-    Run run = agent(model).run("Go");
+    sluice::Run run = agent(model).run("Go");
     take_two(run);
     return run.snapshot();
   }
   /// The output of a run, and how its call has ended.
-  static std::string output_of(Run& run) {
+  static std::string output_of(sluice::Run& run) {
     std::string out;
     for (const AgentEvent& event : all_events(run)) {
       if (event.type == AgentEventType::tool_output_delta) out += event.text;
@@ -93,7 +93,7 @@ TEST_F(TakenUpCallsTest, GoOnInTheirSession) {
   const json::object snapshot = left("change");
   go_on.set_value();
   const ScriptedModel model({says("It is done.")});
-  Run run = agent(model).resume(snapshot);
+  sluice::Run run = agent(model).resume(snapshot);
   EXPECT_EQ(output_of(run), "three; completed: done");
   EXPECT_EQ(run.result().text, "It is done.");
   EXPECT_EQ(model.asked(0).messages.back().content, "done");
@@ -104,13 +104,13 @@ TEST_F(TakenUpCallsTest, CanBeLeftAgain) {
   const ScriptedModel none({});
   json::object snapshot = left("change");
   {
-    Run run = agent(none).resume(snapshot);
+    sluice::Run run = agent(none).resume(snapshot);
     wait_for(run, AgentEventType::tool_output_started);
     snapshot = run.snapshot();
   }
   go_on.set_value();
   const ScriptedModel model({says("It is done.")});
-  Run run = agent(model).resume(snapshot);
+  sluice::Run run = agent(model).resume(snapshot);
   EXPECT_EQ(output_of(run), "three; completed: done");
   EXPECT_EQ(begun, 1);
 }
@@ -122,7 +122,7 @@ TEST_F(TakenUpCallsTest, HaveAnUnknownEndIfTheirSessionIsForgotten) {
   parts.at("session") = "forgotten";
   position = json::serialize(parts);
   const ScriptedModel model({says("Who knows?")});
-  Run run = agent(model).resume(snapshot);
+  sluice::Run run = agent(model).resume(snapshot);
   EXPECT_THAT(output_of(run), HasSubstr("; unknown: It is not known whether"));
   EXPECT_EQ(begun, 1);
   go_on.set_value();
@@ -133,7 +133,7 @@ TEST_F(TakenUpCallsTest, AreMadeAnewIfTheyOnlyRead) {
   snapshot.at("calls").at(0).at("position") = "broken";
   go_on.set_value();
   const ScriptedModel model({says("It is done.")});
-  Run run = agent(model).resume(snapshot);
+  sluice::Run run = agent(model).resume(snapshot);
   EXPECT_EQ(output_of(run), "one two three; completed: done");
   EXPECT_EQ(begun, 2);
 }
@@ -142,13 +142,13 @@ TEST_F(TakenUpCallsTest, OfARunInAStoreGoOn) {
   const auto store = std::make_shared<MemoryStore>();
   {
     const ScriptedModel model({calls("change")});
-    Run run = agent(model, store).run("Go", "one");
+    sluice::Run run = agent(model, store).run("Go", "one");
     take_two(run);
     while (!store->load("one").state.contains("\"position\":")) std::this_thread::yield();
   }
   go_on.set_value();
   const ScriptedModel model({says("It is done.")});
-  Run run = agent(model, store).resume("one");
+  sluice::Run run = agent(model, store).resume("one");
   EXPECT_THAT(output_of(run), HasSubstr("three; completed: done"));
   EXPECT_EQ(begun, 1);
 }
