@@ -129,7 +129,7 @@ TEST(Program, WrongUsageIsTwo) {
 TEST(Program, AMistakeIsExplainedOnOneLine) {
   for (const auto& [arguments, message] :
        std::vector<std::pair<std::vector<const char*>, const char*>>{
-           {{}, "give a command: serve, chat, "},
+           {{}, "give a command: serve, import-config, chat, "},
            {{"srve"}, "there is no command srve; did you mean serve?"},
            {{"fly"}, "there is no command fly; see sluice --help"},
            {{"--hlep"}, "there is no option --hlep; did you mean --help?"},

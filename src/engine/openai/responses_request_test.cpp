@@ -82,7 +82,7 @@ TEST(ResponsesRequestTest, ToolsOfMcpAreFunctions) {
   request.prompt = "?";
   request.tools = R"([{"name":"add","description":"Adds","inputSchema":{"type":"object"}}])";
   EXPECT_THAT(body_for(request), HasSubstr(R"("tools":[{"name":"add","description":"Adds",)"
-                                           R"("parameters":{"type":"object"},)"
+                                           R"("parameters":{"type":"object","properties":{}},)"
                                            R"("type":"function","strict":false}])"));
   request.tools = "[1]";
   EXPECT_THAT(body_for(request), HasSubstr("each tool in tools must be an object"));

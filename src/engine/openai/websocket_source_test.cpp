@@ -319,14 +319,14 @@ TEST_F(WebSocketSourceTest, FewConnectionsAreKept) {
     const Asked asked = ask({{.role = "user", .content = std::to_string(i)}});
     ServerEnd& end = accept(i);
     next(end);
-    end.complete("r");
+    end.complete("r" + std::to_string(i));
     finish(asked);
   }
   // The one that was not used for longest takes another conversation.
   const Asked asked = ask({{.role = "user", .content = "one more"}});
   ServerEnd& end = ends.at(0);
   EXPECT_FALSE(next(end).contains("previous_response_id"));
-  end.complete("r");
+  end.complete("one more");
   finish(asked);
   EXPECT_EQ(server.peers.size(), ResponseSockets::kMaxIdle);
 }
