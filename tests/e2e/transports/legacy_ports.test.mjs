@@ -29,7 +29,7 @@ test('an answer of the NPU is pushed over TCP, with the method that asked for it
     assert.ok(of_stream().every((each) => each.method === method));
     assert.equal(wire.checked_text(of_stream().map((each) => each.params)), 'Water is wet.');
   }
-  assert.equal((await client.call('rkllm_init')).status, 'already_initialized');
+  assert.equal((await client.call('rkllm_init')).status, 'initialized');
 });
 
 test('a connection has its own session, and HTTP is served beside it', async (t) => {
