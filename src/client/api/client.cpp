@@ -141,7 +141,7 @@ detail::ClientCall Client::begin_call(std::string_view tool, json::object argume
 }
 
 detail::ClientCall Client::begin_resumed(std::string_view resumption, CallOptions options) {
-  return {connection_, connection_->take_up(resumption, std::move(options))};
+  return {connection_, connection_->take_up(resumption, options)};
 }
 
 void Client::notify(std::string_view method, json::object params) {
