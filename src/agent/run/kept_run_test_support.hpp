@@ -48,6 +48,9 @@ struct KeptBench : RunBench {
     tools.offered.push_back({.name = "look", .is_read_only = true});
     run->keep_with(keeper);
   }
+  ~KeptBench() { run.reset(); }  // it is kept once more
+  KeptBench(const KeptBench&) = delete;
+  KeptBench& operator=(const KeptBench&) = delete;
   /// The state as a later process reads it.
   [[nodiscard]] json::object state() const {
     return parse_json(to_json(keeper.kept)).value().get_object();

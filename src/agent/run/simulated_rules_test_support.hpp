@@ -59,6 +59,9 @@ struct SimulatedLife : RunBench {
                      {.name = "three", .server = "there"},
                      {.name = "look", .is_read_only = true}};
   }
+  ~SimulatedLife() { run.reset(); }  // it is kept once more
+  SimulatedLife(const SimulatedLife&) = delete;
+  SimulatedLife& operator=(const SimulatedLife&) = delete;
   /// Of a call that has begun.
   [[nodiscard]] const RunningCall& call(std::size_t index) const {
     return static_cast<const RunningCall&>(*tools.started[index]->sink);
