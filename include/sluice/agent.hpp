@@ -61,12 +61,12 @@ struct RunStep {
 
 /// A run of an agent. Destroying it cancels it, with its calls and the model's answer; calls that
 /// Agent::resume() can take up again go on, if the run is in a store or they are in a snapshot of
-/// it. Thread-safe, but only one thread or coroutine
-/// at a time may take events: another one gets std::logic_error. Must not be destroyed within a
-/// callback of a client, but for the function of on_next(). Within such callbacks, which are on the
-/// thread of all clients, only poll(), on_next(), cancel_turn(), cancel(), id(), is_over() and
-/// to_object() may be called: what else there is waits for that thread, and throws
-/// std::logic_error. A program that is told there of a question answers it on another thread.
+/// it. Thread-safe, but only one thread or coroutine at a time may take events: another one gets
+/// std::logic_error. Must not be destroyed within a callback of a client, but for the function of
+/// on_next(). Within such callbacks, which are on the thread of all clients, only poll(),
+/// on_next(), cancel_turn(), cancel(), id(), is_over() and to_object() may be called. The other
+/// functions wait for that thread, so they throw std::logic_error there. A program that is told of
+/// a question in a callback answers it on another thread.
 ///
 /// Events that nobody takes hold up what makes them, as AgentOptions::events says.
 class [[nodiscard]] Run {
@@ -168,10 +168,9 @@ class Agent {
   /// own. Without one, a run that had ended ends at once as it had ended. The events begin anew,
   /// and an answer that was being given is asked for again. Of the calls that had begun,
   /// - tasks are taken up again by their id;
-  /// - those over Streamable HTTP before 2026-07-28 are taken up in their session, behind the
-  /// output
-  ///   that was taken when the run was kept or gave its snapshot, if their server still has what
-  ///   followed. Chunks have the numbers that they had;
+  /// - those over Streamable HTTP before 2026-07-28 are taken up in their session, if their server
+  ///   still has what followed the output that was taken when the run was kept or gave its
+  ///   snapshot. Chunks have the numbers that they had;
   /// - others of tools that only read are made again;
   /// - others are not: the model is told that their end is not known.
   /// Calls that are still to be made, and those that are made again, pass the guardrails of the

@@ -224,7 +224,11 @@ class ClientTools::Call final : public ToolCall {
     if (begin_anew && !answer && answer.error().code == kLostConnection) {
       is_answering_ = false;
       is_restart_ = true;
-      return begin_anew(*this);
+      try {
+        return begin_anew(*this);
+      } catch (const Error& error) {
+        answer = std::unexpected(error);
+      }
     }
     if (answer && std::exchange(may_be_task_, false)) {
       const RemoteTask<ToolReply> task(detail::ClientTask(client_.connection(), *answer));
@@ -427,12 +431,12 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
                 meta = std::move(request.meta)](Call& beginning) mutable {
     CallOptions options = Call::call_options();
     options.event_params = false;
-    options.meta = meta;
+    options.meta = std::move(meta);
     options.partial_results = wants_parts;
     if (remote.may_become_task) {
-      beginning.begin(client.start(remote.name, arguments, std::move(options)));
+      beginning.begin(client.start(remote.name, std::move(arguments), std::move(options)));
     } else {
-      beginning.begin(client.call(remote.name, arguments, std::move(options)));
+      beginning.begin(client.call(remote.name, std::move(arguments), std::move(options)));
     }
   };
   try {
@@ -440,7 +444,7 @@ std::unique_ptr<ToolCall> ClientTools::start(const AgentTool& tool, ToolRequest 
       call->follow(std::move(request.task));
     } else if (!request.position.empty()) {
       call->take_up(request.position,
-                    tool.is_read_only ? std::function<void(Call&)>(begin) : nullptr);
+                    tool.is_read_only ? std::function<void(Call&)>(std::move(begin)) : nullptr);
     } else {
       begin(*call);
     }

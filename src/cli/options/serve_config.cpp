@@ -364,7 +364,7 @@ Result<void> check_together(const ServeConfig& config) {
     }
     if (!config.tls_certificate.empty() && !is_this_machine(config.legacy_listen.host)) {
       return fail(kExitUsage, "--legacy-listen: " + to_text(config.legacy_listen) +
-                                  " would not be encrypted, other than the rest of a server with "
+                                  " would not be encrypted, unlike the rest of a server with "
                                   "--tls-cert; listen on 127.0.0.1");
     }
   }
