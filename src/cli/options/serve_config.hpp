@@ -42,7 +42,7 @@ struct ServeConfig {
   std::uint32_t unix_mode = 0600;
   bool legacy_ports = false;  // take lines over TCP too, at legacy_listen
   HostPort legacy_listen{.host = "127.0.0.1", .port = 8081};
-  std::uint32_t threads = 0;    // event loops; 0: one per core
+  std::uint32_t threads = 0;    // event loops; 0: one per core, or 1 for an NPU
   std::string tls_certificate;  // PEM files; set both or neither
   std::string tls_key;
   Duration shutdown_deadline = std::chrono::seconds(10);

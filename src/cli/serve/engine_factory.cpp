@@ -29,10 +29,10 @@ EngineHandle ready(std::unique_ptr<Engine> engine) {
   return handle;
 }
 
-Result<EngineHandle> npu_engine(const ServeConfig& config) {
-  Result<std::unique_ptr<rkllm::RkllmEngine>> made = make_npu_engine(config.engine);
+Result<EngineHandle> npu_engine(const ServeConfig& config, LoopPool* loops) {
+  Result<std::unique_ptr<rkllm::RkllmEngine>> made = make_npu_engine(config.engine, loops);
   if (!made) return std::unexpected(std::move(made.error()));
-  const rkllm::RkllmEngine* const npu = made->get();
+  rkllm::RkllmEngine* const npu = made->get();
   EngineHandle handle;
   handle.engine = std::move(*made);
   handle.not_ready = [npu] { return npu->not_ready(); };
@@ -41,6 +41,7 @@ Result<EngineHandle> npu_engine(const ServeConfig& config) {
     if (!is_ready) return fail(kExitFailure, is_ready.error().message);
     return is_ready;
   };
+  handle.leave_loops = [npu] { npu->leave_loop(); };
   return handle;
 }
 
@@ -154,7 +155,7 @@ Result<void> check_context([[maybe_unused]] const ServeConfig& config) {
   return {};
 }
 
-Result<EngineHandle> make_engine(const ServeConfig& config) {
+Result<EngineHandle> make_engine(const ServeConfig& config, LoopPool* loops) {
   if (config.engine.kind == EngineKind::synthetic) {
     return ready(std::make_unique<SyntheticEngine>());
   }
@@ -163,7 +164,7 @@ Result<EngineHandle> make_engine(const ServeConfig& config) {
     if (!engine) return std::unexpected(std::move(engine.error()));
     return ready(*std::move(engine));
   }
-  if (is_npu_model(config.engine.model)) return npu_engine(config);
+  if (is_npu_model(config.engine.model)) return npu_engine(config, loops);
 #if SLUICE_WITH_LLAMA
   if (const auto device = check_backend(config); !device) return std::unexpected(device.error());
   return llama_engine(config);

@@ -11,6 +11,8 @@
 
 namespace sluice {
 
+class LoopPool;
+
 /// An engine, and whether it is ready to answer.
 struct EngineHandle {
   std::shared_ptr<Engine> engine;
@@ -20,10 +22,14 @@ struct EngineHandle {
   /// Waits until the engine can answer, at most for the time given. Returns true when it can and
   /// false if it cannot yet. An error says why it never will.
   std::function<Result<bool>(Duration)> wait_ready;
+  /// To be called before the loops that make_engine() was given are stopped.
+  std::function<void()> leave_loops = [] {};
 };
 
-/// Makes the engine that `config` asks for. Errors carry an exit code of the program.
-Result<EngineHandle> make_engine(const ServeConfig& config);
+/// Makes the engine that `config` asks for. `loops`: for an engine that can live on those of a
+/// server; they outlive it, and null means that it has its own. Errors carry an exit code of the
+/// program.
+Result<EngineHandle> make_engine(const ServeConfig& config, LoopPool* loops = nullptr);
 
 /// Checks that there is the device that `config` names for the model. Errors carry kExitUsage.
 Result<void> check_backend(const ServeConfig& config);

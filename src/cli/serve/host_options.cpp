@@ -9,6 +9,7 @@
 #include "auth/api_keys.hpp"
 #include "auth/trusted_proxies.hpp"
 #include "cli/options/exit_code.hpp"
+#include "cli/serve/npu_engine.hpp"
 #include "cli/terminal/terminal.hpp"
 
 namespace sluice {
@@ -38,7 +39,10 @@ Result<ServerHostOptions> host_options(const ServeConfig& config) {
   options.unix_path = config.unix_path;
   options.unix_mode = config.unix_mode;
   options.end_timeout = config.shutdown_deadline;
-  options.threads = config.threads;
+  // An NPU gives few tokens, and the board's other cores feed it. With one loop, which the engine
+  // shares, each token goes straight to its readers.
+  const bool takes_one = config.threads == 0 && is_npu_model(config.engine.model);
+  options.threads = takes_one ? 1 : config.threads;
   options.limits.max_chunks = config.streams.max_chunks;
   options.limits.max_bytes = config.streams.max_bytes;
   options.limits.expiry = config.streams.expiry;

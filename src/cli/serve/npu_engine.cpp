@@ -44,7 +44,8 @@ Result<std::shared_ptr<const ChatTemplate>> npu_chat_template(const ServeConfig:
 #endif
 }
 
-Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config) {
+Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config,
+                                                            LoopPool* loops) {
   rkllm::RkllmOptions options;
   auto chat_template = npu_chat_template(config);
   if (!chat_template) return fail(kExitFailure, chat_template.error().message);
@@ -57,6 +58,7 @@ Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::E
   options.context_tokens = config.context;
   options.cross_attention = config.cross_attention;
   options.max_queue = config.queue;
+  options.loops = loops;
   options.worker = {program_path(), std::string(kNpuWorkerCommand)};
   auto engine = rkllm::make_rkllm_engine(std::move(options));
   if (!engine) return fail(kExitFailure, engine.error().message);

@@ -14,8 +14,9 @@ namespace sluice {
 bool is_npu_model(std::string_view model);
 
 /// Makes the engine of such a model. Its runtime is loaded in processes of this program that run
-/// `kNpuWorkerCommand`. Errors carry an exit code.
-Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config);
+/// `kNpuWorkerCommand`. `loops`: those of RkllmOptions. Errors carry an exit code.
+Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::Engine& config,
+                                                            LoopPool* loops);
 
 /// The chat template of such a model; null: no file has one, so the runtime's own is used. Errors:
 /// those of find_chat_template() and make_chat_template(); 501, this program can use none.

@@ -25,6 +25,7 @@
 #include "core/version.hpp"
 #include "engine/methods/engine_methods.hpp"
 #include "net/io/descriptor_io.hpp"
+#include "net/loop/event_loop.hpp"
 #include "server/dispatch/request_log.hpp"
 #include "server/host/server_host.hpp"
 #include "server/host/shutdown_signals.hpp"
@@ -48,11 +49,13 @@ class RunningServer final : public LocalServer {
       folder = std::make_shared<const ModelFolder>(*std::move(opened));
     }
     if (config.legacy_ports) options->lines = config.legacy_listen;
-    Result<EngineHandle> engine = make_engine(config);
+    auto loops = std::make_unique<LoopPool>(options->threads);
+    options->loops = loops.get();
+    Result<EngineHandle> engine = make_engine(config, loops.get());
     if (!engine) return std::unexpected(std::move(engine.error()));
 
     std::unique_ptr<RunningServer> server(
-        new RunningServer(config, std::move(*engine), std::move(folder)));
+        new RunningServer(config, std::move(loops), std::move(*engine), std::move(folder)));
     Result<std::unique_ptr<ServerHost>> host =
         ServerHost::start(server->served(), *std::move(options));
     if (!host) return fail(kExitFailure, host.error().message);
@@ -71,7 +74,7 @@ class RunningServer final : public LocalServer {
   [[nodiscard]] const std::string& lines() const { return host_->lines(); }
   void stop() override { stop({}); }
   void stop(const std::function<bool()>& hurry) {
-    if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
+    if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry, engine_.leave_loops);
   }
   /// Takes API keys, operators, the certificate and the log from `next`, or nothing of them after
   /// an error.
@@ -108,9 +111,9 @@ class RunningServer final : public LocalServer {
   [[nodiscard]] EngineInfo engine_info() const { return engine_.engine->info(); }
 
  private:
-  RunningServer(const ServeConfig& config, EngineHandle engine,
+  RunningServer(const ServeConfig& config, std::unique_ptr<LoopPool> loops, EngineHandle engine,
                 std::shared_ptr<const ModelFolder> folder)
-      : config_(config), engine_(std::move(engine)) {
+      : config_(config), loops_(std::move(loops)), engine_(std::move(engine)) {
     definition_.name = "sluice";
     definition_.version = kVersion;
     add_engine_methods(
@@ -137,6 +140,7 @@ class RunningServer final : public LocalServer {
   ServeConfig config_;
   SteadyClock clock_;
   std::shared_ptr<Operators> operators_ = std::make_shared<Operators>(config_.access.operators);
+  std::unique_ptr<LoopPool> loops_;
   EngineHandle engine_;
   ServerDefinition definition_;
   std::unique_ptr<ServerHost> host_;

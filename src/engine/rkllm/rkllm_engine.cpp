@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <set>
 #include <string_view>
@@ -32,13 +33,60 @@ Micros between(TimePoint from, TimePoint to) {
 
 class NpuEngine;
 
-/// What an engine shares with the handles of its generations.
-struct Home {
-  LoopPool loops{2};
-  EventLoop& loop() { return loops.loop(0); }
-  /// Prepares requests, which may take long.
-  EventLoop& preparation() { return loops.loop(1); }
-  std::atomic<NpuEngine*> engine = nullptr;  // null: it has ended
+/// Where an engine lives. Shared with the handles of its generations.
+class Home {
+ public:
+  /// On the first of the `given` loops; null: on a loop of its own.
+  explicit Home(LoopPool* given) {
+    if (given == nullptr) own_.emplace(1);
+    loops_ = given == nullptr ? &*own_ : given;
+  }
+
+  [[nodiscard]] EventLoop& loop() { return loops_->loop(0); }
+  void settle(NpuEngine& engine) {
+    *engine_ = &engine;
+    if (own_) own_->start();
+    preparation_.start();
+  }
+  /// Does `work` on the loop, with the engine unless it has ended then. Thread-safe.
+  template <class Work>
+  void post(Work work) {
+    loop().post([engine = engine_, work = std::move(work)]() mutable {
+      if (NpuEngine* const alive = *engine) work(*alive);
+    });
+  }
+  /// Does what may take long. Thread-safe.
+  void prepare(Executor::Task work) { preparation_.loop(0).post(std::move(work)); }
+  /// Does `last_work` on the loop, or here if no loop runs. Nothing that is posted is done after it.
+  void leave(Executor::Task last_work) {
+    const auto leave_now = [&] {
+      last_work();
+      *engine_ = nullptr;
+    };
+    if (!loops_->is_running()) return leave_now();
+    std::promise<void> done;
+    loop().post([&] {
+      leave_now();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  /// Waits for what is being prepared. After leave().
+  void end() {
+    preparation_.stop();
+    preparation_.discard_tasks();
+    if (!own_) return;
+    own_->stop();
+    own_->discard_tasks();
+  }
+
+ private:
+  std::optional<LoopPool> own_;
+  LoopPool* loops_;
+  LoopPool preparation_{1};
+  /// Tasks on given loops may be left when all else is gone.
+  std::shared_ptr<std::atomic<NpuEngine*>> engine_ =
+      std::make_shared<std::atomic<NpuEngine*>>(nullptr);
 };
 
 class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
@@ -47,15 +95,14 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
       : options_(std::move(options)),
         library_(std::move(library)),
         shares_(std::make_shared<QueueShares>(options_.max_queue + options_.slots, options_.slots)),
-        home_(std::make_shared<Home>()) {
-    home_->engine = this;
+        home_(std::make_shared<Home>(options_.loops)) {
     for (std::uint32_t i = 0; i < options_.slots; ++i) {
       slots_.push_back(std::make_unique<RkllmSlot>(home_->loop(), options_, library_, assets_, i,
                                                    static_cast<RkllmSlot::Owner&>(*this)));
     }
-    home_->loops.start();
-    home_->loop().post([this] {
-      for (const auto& slot : slots_) slot->start();
+    home_->settle(*this);
+    home_->post([](NpuEngine& self) {
+      for (const auto& slot : self.slots_) slot->start();
     });
   }
   ~NpuEngine() override { NpuEngine::shutdown(); }
@@ -86,6 +133,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
             .completion_tokens = completion_tokens_};
   }
   void shutdown() override;
+  void leave_loop() override;
   [[nodiscard]] std::string not_ready() const override {
     const std::lock_guard lock(mutex_);
     return not_ready_;
@@ -103,6 +151,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   void resume(const RunPtr& run);
 
  private:
+  void take_change(ModelChange change, ChangeDone then);
   void admit(const RunPtr& run);
   /// Then on_prepared() is called.
   void prepare_run(const RunPtr& run);
@@ -111,8 +160,11 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   void on_slot_changed() override { pump(); }
   void on_run_over(const RunPtr& run, Completion::Reason reason,
                    std::optional<Error> error) override;
-  /// Delivers an answer that has to follow a schema, or asks for another.
+  /// Of an answer that has to follow a schema. Then on_checked() is called.
   void check_answer(const RunPtr& run, Completion::Reason reason);
+  /// Delivers the answer, or asks for another.
+  void on_checked(const RunPtr& run, Completion::Reason reason,
+                  const std::optional<std::string>& fault);
   void complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error = {});
   /// Lets go of a run whose sink has heard everything.
   void settle(const RunPtr& run);
@@ -134,7 +186,8 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   std::string not_ready_ = "loading the model";
   bool has_failed_ = false;              // before any model was there
   std::atomic<bool> had_model_ = false;  // requests may wait for the next one
-  std::once_flag ended_;
+  std::once_flag has_left_;
+  std::once_flag has_ended_;
 
   std::atomic<std::uint32_t> busy_ = 0;
   std::atomic<std::uint32_t> queued_ = 0;
@@ -168,9 +221,7 @@ class NpuGeneration final : public Generation {
 
  private:
   void tell(void (NpuEngine::*what)(const RunPtr&)) {
-    home_->loop().post([home = home_.get(), run = run_, what] {
-      if (NpuEngine* const engine = home->engine) (engine->*what)(run);
-    });
+    home_->post([run = run_, what](NpuEngine& engine) { (engine.*what)(run); });
   }
 
   std::shared_ptr<Home> home_;
@@ -208,25 +259,28 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   }
   run->place = {.client = run->request.principal, .priority = run->request.priority};
   ++requests_;
-  home_->loop().post([this, run] { admit(run); });
+  home_->post([run](NpuEngine& self) { self.admit(run); });
   return std::make_unique<NpuGeneration>(home_, run);
 }
 
 void NpuEngine::change(ModelChange change, ChangeDone then) {
-  home_->loop().post([this, change = std::move(change), then = std::move(then)]() mutable {
-    if (std::holds_alternative<SetCrossAttention>(change) && !options_.cross_attention) {
-      return then(fail(kInvalidRequest,
-                       "The model was not loaded for cross attention; start the server with "
-                       "--cross-attention"));
-    }
-    const bool has_model =
-        std::ranges::any_of(slots_, [](auto& each) { return each->has_model(); });
-    if (!has_model) return then(fail(kBusy, not_ready()));
-    assets_.add(std::move(change), std::move(then));
-    for (const auto& slot : slots_) {
-      if (slot->is_idle()) slot->settle();
-    }
+  home_->post([change = std::move(change), then = std::move(then)](NpuEngine& self) mutable {
+    self.take_change(std::move(change), std::move(then));
   });
+}
+
+void NpuEngine::take_change(ModelChange change, ChangeDone then) {
+  if (std::holds_alternative<SetCrossAttention>(change) && !options_.cross_attention) {
+    return then(fail(kInvalidRequest,
+                     "The model was not loaded for cross attention; start the server with "
+                     "--cross-attention"));
+  }
+  const bool has_model = std::ranges::any_of(slots_, [](auto& each) { return each->has_model(); });
+  if (!has_model) return then(fail(kBusy, not_ready()));
+  assets_.add(std::move(change), std::move(then));
+  for (const auto& slot : slots_) {
+    if (slot->is_idle()) slot->settle();
+  }
 }
 
 void NpuEngine::admit(const RunPtr& run) {
@@ -238,11 +292,9 @@ void NpuEngine::admit(const RunPtr& run) {
 
 void NpuEngine::prepare_run(const RunPtr& run) {
   run->phase = RkllmRun::Phase::queued;
-  home_->preparation().post([this, run] {
-    Result<void> outcome = prepare(*run, options_.chat_template.get());
-    home_->loop().post([this, run, outcome = std::move(outcome)]() mutable {
-      on_prepared(run, std::move(outcome));
-    });
+  home_->prepare([this, run] {
+    home_->post([run, outcome = prepare(*run, options_.chat_template.get())](
+                    NpuEngine& self) mutable { self.on_prepared(run, std::move(outcome)); });
   });
 }
 
@@ -316,8 +368,17 @@ void NpuEngine::on_run_over(const RunPtr& run, Completion::Reason reason,
 }
 
 void NpuEngine::check_answer(const RunPtr& run, Completion::Reason reason) {
+  home_->prepare([this, run, reason] {
+    home_->post([run, reason, fault = run->check->fault()](NpuEngine& self) {
+      self.on_checked(run, reason, fault);
+    });
+  });
+}
+
+void NpuEngine::on_checked(const RunPtr& run, Completion::Reason reason,
+                           const std::optional<std::string>& fault) {
+  if (run->phase == RkllmRun::Phase::done) return;  // it was cancelled meanwhile
   AnswerCheck& check = *run->check;
-  const std::optional<std::string> fault = check.fault();
   if (!fault) {
     run->delivery.deliver({.kind = Delta::Kind::text, .text = std::string(check.json())});
     return complete(run, reason);
@@ -361,23 +422,25 @@ void NpuEngine::settle(const RunPtr& run) {
   open_.erase(run);
 }
 
-void NpuEngine::shutdown() {
-  std::call_once(ended_, [this] {
-    home_->loop().post([this] {
+void NpuEngine::leave_loop() {
+  std::call_once(has_left_, [this] {
+    home_->leave([this] {
       is_over_ = true;
       slots_.clear();
       assets_.abandon(Error(kBusy, "The engine has ended"));
       for (const RunPtr& run : std::set(open_)) complete(run, Completion::Reason::cancelled);
-      home_->engine = nullptr;
-      home_->loop().stop();
     });
-    home_->loops.stop();
-    home_->loops.discard_tasks();
     const std::lock_guard lock(mutex_);
     not_ready_ = "The engine has ended";
     has_failed_ = true;
+    had_model_ = false;
     changed_.notify_all();
   });
+}
+
+void NpuEngine::shutdown() {
+  leave_loop();
+  std::call_once(has_ended_, [this] { home_->end(); });
 }
 
 }  // namespace

@@ -12,6 +12,10 @@
 #include "engine/chat/chat_template.hpp"
 #include "engine/engine.hpp"
 
+namespace sluice {
+class LoopPool;
+}
+
 namespace sluice::rkllm {
 
 struct RkllmOptions {
@@ -27,6 +31,10 @@ struct RkllmOptions {
   std::uint32_t max_queue = 256;         // the most requests that wait
   std::vector<std::string> worker = {};  // how a process is started that calls run_worker()
   std::vector<std::pair<std::string, std::string>> environment = {};  // of these, besides ours
+  /// The engine lives on the first of these loops, so that a reader there hears of a token without
+  /// another thread in between. They run until leave_loop() has returned, or never, and outlive the
+  /// engine. Null: it has a loop of its own.
+  LoopPool* loops = nullptr;
   Duration load_timeout = std::chrono::minutes(10);  // from the start of a process to its model
   Duration restart_pause = std::chrono::seconds(1);  // the first; they grow to a minute
   /// How long the runtime may take to end an answer that nobody wants. Then its process is killed.
@@ -45,7 +53,7 @@ struct RkllmOptions {
 ///
 /// An instance gives one answer at a time; other requests wait in turn (AdmissionQueue,
 /// QueueShares). A reader that is slow holds up nobody: what the model has said waits, at most as
-/// much as fits in the context. Sinks are called on the engine's thread. shutdown() must not be
+/// much as fits in the context. Sinks are called on the engine's loop. shutdown() must not be
 /// called from a sink.
 class RkllmEngine : public Engine {
  public:
@@ -54,6 +62,9 @@ class RkllmEngine : public Engine {
   /// Waits until a model is loaded, at most for so long. Returns whether one is. Error
   /// kServiceUnavailable: it cannot be loaded, and why. Thread-safe.
   [[nodiscard]] virtual Result<bool> wait_ready(Duration at_most) const = 0;
+  /// Cancels all generations and ends the processes; the loops that were given may then be stopped.
+  /// A part of shutdown(). Call it on the thread that starts and stops these loops.
+  virtual void leave_loop() = 0;
 };
 
 /// Starts the processes, and returns at once. Until a model is loaded, start() returns kBusy.

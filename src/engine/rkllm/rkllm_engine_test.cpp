@@ -1,6 +1,7 @@
 #include "engine/rkllm/rkllm_engine.hpp"
 
 #include <fstream>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "engine/rkllm/rkllm_engine_test_support.hpp"
+#include "net/loop/event_loop.hpp"
 
 namespace sluice::rkllm {
 namespace {
@@ -138,6 +140,44 @@ TEST_P(RkllmEngineTest, TheEndOfTheEngineEndsItsAnswers) {
     EXPECT_EQ(each->ends(), 1);
   }
   generations.clear();
+}
+
+TEST_P(RkllmEngineTest, LivesOnTheLoopsOfOthers) {
+  const FakeScript script("say a\nsay b\nblock\n");
+  LoopPool loops(2);
+  RkllmOptions shared = options();
+  shared.loops = &loops;
+  make(std::move(shared));
+  loops.start();
+  const auto ready = engine->wait_ready(20s);
+  ASSERT_TRUE(ready && *ready) << engine->not_ready();
+  const auto answer = std::make_shared<Answer>();
+  auto generation = ask(answer);
+  ASSERT_TRUE(answer->says("ab"));
+  std::promise<std::thread::id> thread;
+  loops.loop(0).post([&thread] { thread.set_value(std::this_thread::get_id()); });
+  EXPECT_EQ(answer->teller(), thread.get_future().get());
+  engine->leave_loop();
+  EXPECT_EQ(answer->end(), "ab|cancelled");
+  // What comes too late finds nobody.
+  generation->cancel();
+  const auto late = std::make_shared<Answer>();
+  EXPECT_FALSE(engine->start(prompt("Hi"), late, home));
+  engine = nullptr;
+  generation = nullptr;
+  loops.stop();
+  loops.discard_tasks();
+  EXPECT_EQ(answer->ends(), 1);
+}
+
+TEST_P(RkllmEngineTest, MayEndBeforeTheLoopsOfOthersRun) {
+  LoopPool loops(1);
+  RkllmOptions shared = options();
+  shared.loops = &loops;
+  make(std::move(shared));
+  engine = nullptr;
+  loops.start();
+  loops.stop();
 }
 
 TEST_P(RkllmEngineTest, RefusesWhatItCannotDo) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ class Answer final : public GenerationSink {
  public:
   bool on_delta(Delta delta) override {
     const std::lock_guard lock(mutex_);
+    teller_ = std::this_thread::get_id();
     if (delta.kind == Delta::Kind::text) text_ += delta.text;
     if (delta.kind == Delta::Kind::reasoning) reasoning_ += delta.text;
     if (delta.kind == Delta::Kind::tool_call) calls_.push_back(std::move(delta.text));
@@ -54,6 +56,11 @@ class Answer final : public GenerationSink {
     const std::lock_guard lock(mutex_);
     return ends_;
   }
+  /// The thread of the last piece.
+  [[nodiscard]] std::thread::id teller() {
+    const std::lock_guard lock(mutex_);
+    return teller_;
+  }
   // After the end:
   [[nodiscard]] const Completion& completion() const { return completion_; }
   [[nodiscard]] const std::string& reasoning() const { return reasoning_; }
@@ -71,6 +78,7 @@ class Answer final : public GenerationSink {
   Completion completion_;
   int ends_ = 0;
   int deltas_ = 0;
+  std::thread::id teller_;
 };
 
 /// An engine with the stand-in of an ABI.

@@ -121,6 +121,8 @@ class LoopPool {
 
   void start();
   void stop();
+  /// Between start() and stop(); for whoever calls them.
+  [[nodiscard]] bool is_running() const { return !threads_.empty(); }
   /// Calls EventLoop::discard_tasks() on all loops. Call after stop().
   void discard_tasks();
 

@@ -141,7 +141,8 @@ struct ServerHost::State {
         sessions(options.sessions, clock),
         connection_memory(options.connection_memory),
         calls(options.calls_per_client),
-        pool(options.threads) {
+        own_pool(options.loops == nullptr ? std::make_unique<LoopPool>(options.threads) : nullptr),
+        pool(options.loops == nullptr ? *own_pool : *options.loops) {
     policy.max_streams = options.max_streams / pool.size() + 1;
   }
 
@@ -155,7 +156,8 @@ struct ServerHost::State {
   MemoryBudget connection_memory;
   ClientMemory client_buffers{connection_memory};
   ClientQuota calls;
-  LoopPool pool;
+  std::unique_ptr<LoopPool> own_pool;
+  LoopPool& pool;
   // Each has two threads, so that one client alone does not keep others waiting.
   WorkerPool parsers{2, SIZE_MAX};   // of long messages
   WorkerPool checkers{2, SIZE_MAX};  // of long arguments

@@ -31,6 +31,9 @@ struct ServerHostOptions {
   /// `access` says.
   std::optional<HostPort> lines;
   std::size_t threads = 0;  // event loops; 0: one per core
+  /// The loops instead, if the program needs them for others too. They are started and stopped by
+  /// the server, and outlive it.
+  LoopPool* loops = nullptr;
   std::string unix_path;    // path of the Unix socket; empty: none
   mode_t unix_mode = 0600;  // permissions of the Unix socket
 
