@@ -115,7 +115,7 @@ Proxy::Proxy(ProxyOptions options)
       programs_(std::make_shared<ClientQuota>(options.programs_per_client)),
       idle_(std::move(options.idle)) {
   for (UpstreamOptions& each : options.upstreams) {
-    upstreams_.push_back(std::make_shared<Upstream>(std::move(each)));
+    upstreams_.push_back(std::make_shared<Upstream>(std::move(each), ending_));
   }
 }
 
@@ -198,21 +198,15 @@ void Proxy::close(std::function<void()> done) {
   is_closed_ = true;
   if (loop_ == nullptr) return done();
   parked_->clear();
-  auto left = std::make_shared<std::size_t>(1);
-  const auto one_less = [left, done = std::move(done)] {
-    if (--*left == 0) done();
-  };
   for (const auto& weak : std::exchange(clients_, {})) {
-    const auto client = weak.lock();
-    if (client == nullptr) continue;
-    ++*left;
-    // Kept until its sessions have ended.
-    client->close([client, one_less] { one_less(); });
+    if (const auto client = weak.lock()) client->close();
   }
   // Nothing of it may outlive the loop.
   pool_ = nullptr;
   shared_ = nullptr;
-  loop_->post(one_less);
+  // Also those of clients that have left before, such as the one of standard input.
+  loop_->post(
+      [ending = ending_, done = std::move(done)]() mutable { ending->when_none(std::move(done)); });
 }
 
 // --- requests -----------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class Proxy final : public Forwarder, public std::enable_shared_from_this<Proxy>
   [[nodiscard]] std::optional<std::size_t> route(std::string_view method,
                                                  json::object& params) const;
 
+  const std::shared_ptr<EndingSessions> ending_ = std::make_shared<EndingSessions>();
   std::vector<std::shared_ptr<Upstream>> upstreams_;
   const bool shares_principals_;
   const bool has_one_session_;

@@ -158,11 +158,11 @@ TEST_F(TakenUpCallsTest, GoOnWithAnotherClient) {
   {
     Client first = client();
     auto call = first.call("change", {}, {.resumable = true});
-    for (int i = 0; i < 2;) {
+    for (int taken = 0; taken < 2 || resumption.empty();) {
       const auto event = call.next();
       ASSERT_TRUE(event);
-      if (!event->has_no_message) ++i;
-      if (!event->resumption.empty()) resumption = event->resumption;
+      if (!event->has_no_message) ++taken;
+      resumption = event->resumption;
     }
     call.leave();
     EXPECT_FALSE(call.next());

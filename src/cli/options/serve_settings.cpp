@@ -326,7 +326,8 @@ std::vector<Setting> make_settings() {
                 "and no TLS",
                 SLUICE_AT(legacy_ports)));
   add(legacy_listen());
-  add(number("threads", "--threads", 0, 1024, "Number of event loops; 0 starts one per core, or a single one for a model of an NPU",
+  add(number("threads", "--threads", 0, 1024,
+             "Number of event loops; 0 starts one per core, or a single one for a model of an NPU",
              SLUICE_AT(threads)));
   add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",
            "a file", SLUICE_AT(tls_certificate)));

@@ -333,9 +333,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
               state->end(std::move(answer));
             }};
     if (is_resumable) {
-      callbacks.on_position = [state](std::string position, bool comes_alone) {
-        state->mark(std::move(position), comes_alone);
-      };
+      callbacks.on_position = [state](std::string position) { state->mark(std::move(position)); };
     }
     if (least) {
       callbacks.on_log = [state, least = *least](const json::object& said) {

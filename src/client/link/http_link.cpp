@@ -154,7 +154,14 @@ void HttpLink::leave_answer(const RequestId& id) {
   drop(id);
 }
 
+std::string HttpLink::server() const {
+  const std::string& target = options_.url.target;
+  return with_target(options_.url, target.substr(0, target.find('?'))).to_string();
+}
+
 std::unique_ptr<ServerLink> HttpLink::take_up(const StreamPosition& from) {
+  // The session's id is secret.
+  if (from.server != server()) return nullptr;
   const bool has_session = from.session.empty() || Exchange::is_session_id(from.session);
   if (!has_session || !Exchange::is_event_id(from.last_event)) return nullptr;
   auto link = std::make_unique<HttpLink>(*loop_, options_);

@@ -59,6 +59,8 @@ class HttpLink final : public ServerLink {
   /// In the modern era, that the reply is not read any more cancels the request.
   bool drop(const RequestId& id) override;
   void leave_answer(const RequestId& id) override;
+  /// Its URL without the query, which may have a key that changes.
+  [[nodiscard]] std::string server() const override;
   [[nodiscard]] std::unique_ptr<ServerLink> take_up(const StreamPosition& from) override;
   void pause(const RequestId& id, bool is_paused) override;
   bool reopen() override { return true; }

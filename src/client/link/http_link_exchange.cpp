@@ -74,8 +74,12 @@ bool HttpLink::Exchange::is_session_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+/// A field's value has no blanks at its ends (RFC 9110, 5.5).
 bool HttpLink::Exchange::is_event_id(std::string_view text) {
-  return text.size() <= kMaxEventId && is_field_value(text);
+  constexpr std::string_view kBlanks = " \t";
+  const bool has_blanks =
+      !text.empty() && (kBlanks.contains(text.front()) || kBlanks.contains(text.back()));
+  return text.size() <= kMaxEventId && is_field_value(text) && !has_blanks;
 }
 
 void HttpLink::Exchange::post(HttpHeaderList headers, std::string body, std::string_view method) {
@@ -181,7 +185,10 @@ void HttpLink::Exchange::on_body(std::string_view bytes) {
   const std::shared_ptr<Exchange> keep = shared_from_this();
   if (is_events_) {
     const auto fed = events_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
+    if (link_ == nullptr) return;
     keep_place();
+    // An id may come without a message.
+    tell_place();
     if (!fed && link_ != nullptr) fail(fed.error());
   } else if (is_aside()) {
     body_.append(bytes.substr(0, kMaxRefusal - body_.size()));
@@ -258,7 +265,7 @@ void HttpLink::Exchange::on_failure(const Error& why) {
                          .last_event = last_event_,
                          .refusals = refusals_};
   }
-  if (is_refusal) return fail(why);
+  if (is_refusal) return fail(is_resuming() ? not_resumed(why.message) : why);
   stream_ended({kLostConnection, why.message, {}});
 }
 
@@ -303,7 +310,10 @@ std::optional<Error> HttpLink::Exchange::unaddressed_error(std::string_view text
   const json::object* const members = body ? body->if_object() : nullptr;
   const bool is_one =
       members != nullptr && members->contains("jsonrpc") && is_unaddressed(*members);
-  return is_one ? error_of(*members) : std::nullopt;
+  std::optional<Error> error = is_one ? error_of(*members) : std::nullopt;
+  // The server has taken the request before, and may have carried it out.
+  if (error && is_resuming()) return not_resumed(error->message);
+  return error;
 }
 
 void HttpLink::Exchange::send(HttpClientRequest request) {
@@ -338,26 +348,32 @@ void HttpLink::Exchange::keep_place() {
   const bool is_sendable = is_event_id(id);
   has_unsendable_event_id_ = !is_sendable;
   last_event_ = is_sendable ? id : std::string();
+  is_place_told_ = last_event_.empty();
+}
+
+void HttpLink::Exchange::tell_place() {
+  if (std::exchange(is_place_told_, true) || !is_legacy_ || id_.empty()) return;
+  link_->owner_->on_position(id_, session_, last_event_);
 }
 
 void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
   keep_place();
   backoff_.reset();
-  const bool has_message = event.type == "message" && !event.data.empty();
-  if (is_legacy_ && !id_.empty() && !last_event_.empty()) {
-    link_->owner_->on_position(id_, session_, last_event_, !has_message);
-    if (link_ == nullptr) return;
-  }
-  if (!has_message) return;
+  if (event.type == "message" && !event.data.empty()) take_message(event.data);
+  // It is behind all that the event has said.
+  if (link_ != nullptr) tell_place();
+}
+
+void HttpLink::Exchange::take_message(std::string_view text) {
   // The server goes on, so the answer may follow.
   const bool is_put_off = unaddressed_ && timer_ != 0 && link_->owner_->awaits(id_);
   if (is_put_off) link_->loop_->cancel(std::exchange(timer_, 0));
-  if (auto error = unaddressed_error(event.data)) {
+  if (auto error = unaddressed_error(text)) {
     unaddressed_ = std::move(error);
     return end_soon();
   }
-  if (!link_->owner_->on_reply(id_, event.data)) is_misdirected_ = true;
+  if (!link_->owner_->on_reply(id_, text)) is_misdirected_ = true;
   if (link_ == nullptr || id_.empty()) return;
   if (link_->owner_->awaits(id_)) return unaddressed_ ? end_soon() : void();
   if (timer_ != 0) return;
@@ -378,10 +394,10 @@ void HttpLink::Exchange::end_soon() {
       });
 }
 
-Error HttpLink::Exchange::not_resumed() const {
-  return {kLostConnection,
-          "The stream broke off and cannot be resumed: HTTP " + std::to_string(status_),
-          {}};
+Error HttpLink::Exchange::not_resumed(std::string_view why) const {
+  std::string message = "The stream broke off and cannot be resumed: ";
+  why.empty() ? message.append("HTTP ").append(std::to_string(status_)) : message.append(why);
+  return {kLostConnection, std::move(message), {}};
 }
 
 std::string HttpLink::Exchange::why_unanswered() const {

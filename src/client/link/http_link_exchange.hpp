@@ -95,13 +95,19 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   void get();
 
   void on_event(const SseEvent& event);
+  void take_message(std::string_view text);
   /// Keeps where the stream can be resumed.
   void keep_place();
+  /// Tells whoever may take up the answer, once.
+  void tell_place();
+  /// Whether it asks for the rest of an answer.
+  [[nodiscard]] bool is_resuming() const { return is_get_ && !is_standalone_; }
 
   /// The answer has come: nothing but the stream's end should follow. Or an error without an id,
   /// which the answer may follow still.
   void end_soon();
-  [[nodiscard]] Error not_resumed() const;
+  /// `why`: empty for the status of the reply.
+  [[nodiscard]] Error not_resumed(std::string_view why = {}) const;
   /// Why a reply of success, which is no stream, does not answer its request.
   [[nodiscard]] std::string why_unanswered() const;
   /// The stream has ended or broken off, perhaps before its answer.
@@ -142,6 +148,7 @@ class HttpLink::Exchange final : public std::enable_shared_from_this<Exchange> {
   std::string challenge_;
   std::string session_;     // of the server that it belongs to; empty: none
   std::string last_event_;  // where the stream can be resumed
+  bool is_place_told_ = true;
   bool has_unsendable_event_id_ = false;
   Executor::TimerId timer_ = 0;
 };

@@ -31,9 +31,9 @@ class TakenUpAnswerTest : public HttpLinkTest {
                   said.push_back("progress " + to_json(params.at("progress")));
                 },
             .on_position =
-                [this](std::string position, bool comes_alone) {
+                [this](std::string position) {
                   positions.push_back(std::move(position));
-                  said.push_back(comes_alone ? "position" : "position before");
+                  said.push_back("position");
                 },
             .on_answer =
                 [this](Result<json::object> outcome) {
@@ -51,7 +51,7 @@ class TakenUpAnswerTest : public HttpLinkTest {
     post.reply->write(std::string_view(event("e1", "") + event("e2", progress(2, 1))));
     post.reply->flush();
     ASSERT_TRUE(hears(3));
-    EXPECT_THAT(said, ElementsAre("position", "position before", "progress 1"));
+    EXPECT_THAT(said, ElementsAre("position", "progress 1", "position"));
     said.clear();
     session->leave(number);
   }
@@ -85,8 +85,8 @@ TEST_F(TakenUpAnswerTest, ComesFromWhereItWasLeft) {
   get.reply->write(
       std::string_view(event("e3", progress(2, 2)) + event("e4", answer(2, R"({"n":1})"))));
   get.reply->finish();
-  ASSERT_TRUE(hears(4));
-  EXPECT_THAT(said, ElementsAre("position before", "progress 2", "position before", R"({"n":1})"));
+  ASSERT_TRUE(hears(3));
+  EXPECT_THAT(said, ElementsAre("progress 2", "position", R"({"n":1})"));
   // Neither ends the session, and nothing is cancelled.
   taken_up = nullptr;
   session = nullptr;
@@ -113,12 +113,56 @@ TEST_F(TakenUpAnswerTest, IsNotKnownToAServerThatHasForgottenTheSession) {
   EXPECT_THAT(asked, IsEmpty()) << "no other session is begun for it";
 }
 
+TEST_F(TakenUpAnswerTest, HasAnUnknownEndIfTheServerRefusesToGoOn) {
+  constexpr std::string_view kUnknown =
+      R"({"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"No such event"}})";
+  leave_call();
+  Asked get = take_up();
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(event("", kUnknown)));
+  get.reply->finish();
+  next().reply->reply(404, {}, {});  // the answer might have followed
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("502 The stream broke off and cannot be resumed: No such event"));
+  said.clear();
+  take_up().reply->reply(200, kJson, std::string(kUnknown));
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre("502 The stream broke off and cannot be resumed: No such event"));
+  said.clear();
+  take_up().reply->reply(401, {}, {});
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre(HasSubstr("502 The stream broke off and cannot be resumed")));
+}
+
+TEST_F(TakenUpAnswerTest, IsLeftBehindAllThatAnEventHasSaid) {
+  open_legacy(false, "2025-03-26");
+  session->begin("tools/call", {{"name", "tool"}}, {}, callbacks());
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(
+      event("e1", "[" + progress(2, 1) + "," + progress(2, 2) + "]") +
+      event("e2", R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})") +
+      event(" e3", progress(2, 3)) + "id: e4\n\n"));
+  post.reply->flush();
+  ASSERT_TRUE(hears(7));
+  EXPECT_THAT(said, ElementsAre("progress 1", "progress 2", "position", "notifications/message",
+                                "position", "progress 3", "position"));
+  std::vector<std::string> events;
+  for (const std::string& each : positions) {
+    events.push_back(parse_stream_position(each).value().last_event);
+  }
+  EXPECT_THAT(events, ElementsAre("e1", "e2", "e4"));
+}
+
 TEST_F(TakenUpAnswerTest, IsNotAskedForWithWhatIsNoPosition) {
   leave_call();
   EXPECT_FALSE(parse_stream_position("{}"));
   EXPECT_FALSE(parse_stream_position(
       R"({"revision":"2026-07-28","session":"s","request":"2","event":"e"})"));
   StreamPosition from = parse_stream_position(positions.back()).value();
+  from.server += "other";
+  EXPECT_EQ(session->take_up(from, {}, {}), nullptr);
+  from.server = parse_stream_position(positions.back()).value().server;
   from.last_event = "e\r\nX: y";
   EXPECT_EQ(session->take_up(from, {}, {}), nullptr);
   from.last_event = "e";

@@ -87,18 +87,18 @@ class HttpLinkTest : public ServerTest {
     ASSERT_TRUE(until([this] { return connected.has_value(); }));
     ASSERT_TRUE(*connected);
   }
-  void open_legacy(bool has_stream = false) {
-    open({.revision = "2025-11-25"});
+  void open_legacy(bool has_stream = false, const std::string& revision = "2025-11-25") {
+    open({.revision = revision});
     const HeaderField id{"Mcp-Session-Id", "s-1"};
     next().reply->reply(200, kJson,
-                        answer(1, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                        answer(1, R"({"protocolVersion":")" + revision + R"(","capabilities":{}})"),
                         std::span(&id, 1));
     ASSERT_TRUE(until([this] { return connected.has_value(); }));
     ASSERT_TRUE(*connected) << connected->error().message;
     Asked initialized = next();
     EXPECT_THAT(initialized.body, ::testing::HasSubstr("notifications/initialized"));
     EXPECT_EQ(initialized.session, "s-1");
-    EXPECT_EQ(initialized.version, "2025-11-25");
+    EXPECT_EQ(initialized.version, revision);
     initialized.reply->reply(202, {}, {});
     standalone = next();
     EXPECT_EQ(standalone.method, "GET");

@@ -95,6 +95,7 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   }
   bool drop(const RequestId& id) override { return link_->drop(id); }
   void leave_answer(const RequestId& id) override { link_->leave_answer(id); }
+  [[nodiscard]] std::string server() const override { return link_->server(); }
   [[nodiscard]] std::unique_ptr<ServerLink> take_up(const StreamPosition& from) override {
     auto link = link_->take_up(from);
     if (link == nullptr) return nullptr;
@@ -138,9 +139,9 @@ class TracedLink final : public ServerLink, private ServerLink::Owner {
   void on_connected(const RequestId& id) override { owner_->on_connected(id); }
   void on_session_doubted() override { owner_->on_session_doubted(); }
   void on_listening() override { owner_->on_listening(); }
-  void on_position(const RequestId& id, std::string_view session, std::string_view last_event,
-                   bool comes_alone) override {
-    owner_->on_position(id, session, last_event, comes_alone);
+  void on_position(const RequestId& id, std::string_view session,
+                   std::string_view last_event) override {
+    owner_->on_position(id, session, last_event);
   }
   [[nodiscard]] bool awaits(const RequestId& id) const override { return owner_->awaits(id); }
   void on_lost(const Error& why) override { owner_->on_lost(why); }

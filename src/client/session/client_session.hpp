@@ -128,8 +128,8 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   void on_old_session_over(const RequestId& id) override { to_new_session(id, false); }
   void on_session_doubted() override;
   void on_listening() override;
-  void on_position(const RequestId& id, std::string_view session, std::string_view last_event,
-                   bool comes_alone) override;
+  void on_position(const RequestId& id, std::string_view session,
+                   std::string_view last_event) override;
   [[nodiscard]] bool awaits(const RequestId& id) const override;
   void on_lost(const Error& why) override;
 

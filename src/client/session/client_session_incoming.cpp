@@ -110,11 +110,7 @@ bool ClientSession::is_too_late(const Message& message, const RequestId* reply_t
 void ClientSession::on_request(const Message& message, Number number) {
   OpenRequest* const request = message.method == "ping" ? nullptr : requests_.find(number);
   if (request != nullptr && request->session != sessions_) return end_asked(number);
-  if (request != nullptr) {
-    request->was_asked = true;
-    // Whoever takes the answer up must be asked as well.
-    if (request->callbacks.on_position) request->callbacks.on_position({}, false);
-  }
+  if (request != nullptr) request->was_asked = true;
   server_requests_.on_request(message, number);
 }
 
@@ -388,7 +384,7 @@ void ClientSession::on_listening() {
 }
 
 void ClientSession::on_position(const RequestId& id, std::string_view session,
-                                std::string_view last_event, bool comes_alone) {
+                                std::string_view last_event) {
   const Number number = requests_.number_of(id);
   OpenRequest* const request = requests_.find(number);
   if (request == nullptr || !request->callbacks.on_position) return;
@@ -398,10 +394,10 @@ void ClientSession::on_position(const RequestId& id, std::string_view session,
   request->can_be_left = true;
   const auto told = request->callbacks.on_position;
   told(to_text({.revision = server_.revision,
+                .server = link_->server(),
                 .session = std::string(session),
                 .request = id,
-                .last_event = std::string(last_event)}),
-       comes_alone);
+                .last_event = std::string(last_event)}));
 }
 
 void ClientSession::on_lost(const Error& why) {

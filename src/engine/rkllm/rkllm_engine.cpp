@@ -57,7 +57,8 @@ class Home {
   }
   /// Does what may take long. Thread-safe.
   void prepare(Executor::Task work) { preparation_.loop(0).post(std::move(work)); }
-  /// Does `last_work` on the loop, or here if no loop runs. Nothing that is posted is done after it.
+  /// Does `last_work` on the loop, or here if no loop runs. Nothing that is posted is done after
+  /// it.
   void leave(Executor::Task last_work) {
     const auto leave_now = [&] {
       last_work();

@@ -284,16 +284,13 @@ void ProxyClient::forget_asked() {
   for (const auto& part : parts_) part->forget_asked();
 }
 
-void ProxyClient::close(const std::function<void()>& done) {
+void ProxyClient::close() {
   is_closed_ = true;
-  const auto left = std::make_shared<std::size_t>(parts_.size());
   for (const auto& part : parts_) {
     for (const auto& each : part->retired) {
-      if (const auto session = each.lock()) session->close([] {});
+      if (const auto session = each.lock()) session->close();
     }
-    part->session->close([left, done] {
-      if (--*left == 0) done();
-    });
+    part->session->close();
   }
 }
 

@@ -59,8 +59,8 @@ class ProxyClient final : public std::enable_shared_from_this<ProxyClient> {
   void refuse_questions();
   /// The same for what a client was asked whose session has gone.
   void forget_asked();
-  /// Ends all sessions. `done` is called once, later. Nothing else may be called afterwards.
-  void close(const std::function<void()>& done);
+  /// Ends all sessions. Nothing else may be called afterwards.
+  void close();
 
  private:
   struct Part;

@@ -18,6 +18,7 @@
 #include "core/text/secrets.hpp"
 #include "json/json.hpp"
 #include "protocol/mirrored_headers.hpp"
+#include "proxy/upstream/ending_sessions.hpp"
 
 namespace sluice {
 
@@ -43,9 +44,13 @@ struct UpstreamOptions {
 /// Belongs to its loop.
 class Upstream {
  public:
-  explicit Upstream(UpstreamOptions options) : options_(std::move(options)) {}
+  /// `ending` are the sessions of its proxy.
+  explicit Upstream(UpstreamOptions options,
+                    std::shared_ptr<EndingSessions> ending = std::make_shared<EndingSessions>())
+      : options_(std::move(options)), ending_(std::move(ending)) {}
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
+  [[nodiscard]] const std::shared_ptr<EndingSessions>& ending() const { return ending_; }
   /// Why it is not tried at present, or nothing.
   [[nodiscard]] std::optional<Error> resting(TimePoint now) const;
   /// Whether it was of the legacy era a while ago, so that it is not probed again: it may have been
@@ -79,6 +84,7 @@ class Upstream {
   [[nodiscard]] Error of_connection(const Error& why) const;
 
   UpstreamOptions options_;
+  std::shared_ptr<EndingSessions> ending_;
   TimePoint legacy_until_ = TimePoint::min();
   Backoff backoff_{{.first = std::chrono::seconds(1),
                     .longest = std::chrono::seconds(30),

@@ -56,7 +56,7 @@ UpstreamSession::~UpstreamSession() {
   if (session_ != nullptr) end_session(std::move(session_));
 }
 
-void UpstreamSession::close(std::function<void()> done) {
+void UpstreamSession::close() {
   if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
   check_.end();
   feed_.attach(nullptr);
@@ -65,20 +65,18 @@ void UpstreamSession::close(std::function<void()> done) {
   const auto waiting = std::exchange(waiting_, {});
   held_.clear();
   if (trial_ != nullptr) end_session(std::move(trial_));
-  if (session_ == nullptr) return loop_->post(std::move(done));
-  end_session(std::move(session_), std::move(done));
+  if (session_ != nullptr) end_session(std::move(session_));
 }
 
-void UpstreamSession::end_session(std::shared_ptr<ClientSession> session,
-                                  std::function<void()> done) {
+void UpstreamSession::end_session(std::shared_ptr<ClientSession> session) {
   ClientSession& closing = *session;
+  upstream_->ending()->begin();
   closing.close([loop = loop_, session = std::move(session), program = std::move(program_),
-                 done = std::move(done)]() mutable {
-    loop->post([session = std::move(session), program = std::move(program),
-                done = std::move(done)]() mutable {
+                 ending = upstream_->ending()]() mutable {
+    loop->post([session = std::move(session), program = std::move(program), ending]() mutable {
       session.reset();
       program.reset();
-      if (done) done();
+      ending->end();
     });
   });
 }

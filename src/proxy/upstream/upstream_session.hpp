@@ -153,9 +153,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   /// Nothing but the answers of the requests under way is wanted any more. If the server is silent
   /// for too long, they fail. The session ends when nobody owns this.
   void retire();
-  /// Drops everything and ends the session. `done` is called once, later. Nothing else may be
-  /// called afterwards.
-  void close(std::function<void()> done);
+  /// Drops everything and ends the session. Nothing else may be called afterwards.
+  void close();
 
  private:
   struct Request {
@@ -191,8 +190,8 @@ class UpstreamSession final : public std::enable_shared_from_this<UpstreamSessio
   void connect();
   Result<void> take_program();
   /// Ends a session that nobody uses any more, and keeps it and its program's place until its link
-  /// has ended. `done` is called then.
-  void end_session(std::shared_ptr<ClientSession> session, std::function<void()> done = {});
+  /// has ended.
+  void end_session(std::shared_ptr<ClientSession> session);
   void on_connected(const Result<ServerDescription>& server);
   void on_lost(const Error& why);
   /// Opens the session because its client wants to hear of changes, or asks a legacy server whether

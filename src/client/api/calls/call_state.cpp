@@ -54,20 +54,14 @@ void ClientCall::State::add(const json::object& said, Said what, std::uint64_t m
   if (has_ended_) return;
   // Parts of the result have numbers, and go on.
   if (what != Said::partial_result) event.is_restart = std::exchange(restarts_, false);
-  event.resumption = std::exchange(position_, {});
-  bytes += event.resumption.size();
   put(std::move(event), bytes, std::move(lock));
 }
 
-void ClientCall::State::mark(std::string position, bool comes_alone) {
+void ClientCall::State::mark(std::string position) {
   std::unique_lock lock(mutex_);
   if (has_ended_) return;
-  if (!comes_alone) {
-    position_ = std::move(position);
-    return;
-  }
+  if (!events_.empty()) return events_.mark_newest(std::move(position));
   const std::size_t bytes = position.size();
-  position_.clear();
   put({.resumption = std::move(position), .has_no_message = true}, bytes, std::move(lock));
 }
 

@@ -34,8 +34,9 @@ class ClientCall::State final {
   enum class Said : std::uint8_t { progress, log, partial_result };
   /// The params of a notification, and how many are missing before it.
   void add(const json::object& params, Said what = Said::progress, std::uint64_t missing = 0);
-  /// See RequestCallbacks::on_position.
-  void mark(std::string position, bool comes_alone);
+  /// See RequestCallbacks::on_position. The position goes with the newest event that waits, or with
+  /// one of its own.
+  void mark(std::string position);
   /// The next event begins anew.
   void restart();
   void end(Outcome outcome);
@@ -75,7 +76,6 @@ class ClientCall::State final {
   std::function<void(Holding)> hold_;  // empty: nothing is held up
   bool is_held_up_ = false;
   bool restarts_ = false;
-  std::string position_;  // behind the next event
   bool has_ended_ = false;
   std::optional<Outcome> outcome_;  // until it is taken
   bool is_taken_ = false;           // the outcome, or somebody waits for it

@@ -47,26 +47,24 @@ TEST_F(CallStateTest, LargeEventsAreDroppedBeforeThereAreMany) {
 
 TEST_F(CallStateTest, APositionComesWithWhatIsBeforeIt) {
   ClientCall::State state = make(10);
-  state.mark("one", true);
-  state.mark("two", false);
-  state.mark("three", false);
+  state.mark("one");
+  state.mark("two");
   state.add(said(1, 1));
+  state.mark("three");
+  state.mark("four");
   state.add(said(2, 1));
-  state.mark("four", false);
-  state.mark({}, false);
-  state.add(said(3, 1));
   state.end(json::object());
   std::vector<std::string> positions;
   while (const std::optional<CallEvent> event = state.next()) {
     positions.push_back(event->resumption);
     EXPECT_EQ(event->has_no_message, positions.size() == 1);
   }
-  EXPECT_EQ(positions, (std::vector<std::string>{"one", "three", "", ""}));
+  EXPECT_EQ(positions, (std::vector<std::string>{"two", "four", ""}));
 }
 
 TEST_F(CallStateTest, APositionThatIsDroppedIsNothingThatWasSaid) {
   ClientCall::State state = make(1);
-  state.mark("one", true);
+  state.mark("one");
   state.add(said(1, 1));
   finish(state);
   EXPECT_EQ(taken, 1U);

@@ -23,6 +23,14 @@ void EventQueue::push(CallEvent event, std::size_t bytes) {
   }
 }
 
+void EventQueue::mark_newest(std::string resumption) {
+  Entry& newest = entries_.back();
+  const std::size_t was = newest.event.resumption.size();
+  newest.bytes += resumption.size() - was;
+  bytes_ += resumption.size() - was;
+  newest.event.resumption = std::move(resumption);
+}
+
 CallEvent EventQueue::pop() {
   CallEvent event = std::move(entries_[first_].event);
   bytes_ -= entries_[first_].bytes;

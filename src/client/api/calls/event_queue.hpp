@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sluice/call_event.hpp"
@@ -17,6 +18,8 @@ class EventQueue final {
 
   /// `bytes`: what the event takes in memory.
   void push(CallEvent event, std::size_t bytes);
+  /// Sets CallEvent::resumption of the newest event. The queue must not be empty.
+  void mark_newest(std::string resumption);
   /// The oldest event. The queue must not be empty.
   CallEvent pop();
   [[nodiscard]] bool empty() const { return first_ == entries_.size(); }

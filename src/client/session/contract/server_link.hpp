@@ -66,11 +66,10 @@ class ServerLink {
     /// transports that open a stream of its own for them say so (2025-11-25, Listening for Messages
     /// from the Server).
     virtual void on_listening() {}
-    /// The answer to a request can be taken up behind the event `last_event` of its stream, in this
-    /// session; see ServerLink::take_up(). Told before the message of that event, unless
-    /// `comes_alone`.
+    /// The answer to a request can be taken up, in this session, behind the event `last_event` of
+    /// its stream, all of which was passed on; see ServerLink::take_up().
     virtual void on_position(const RequestId& /*id*/, std::string_view /*session*/,
-                             std::string_view /*last_event*/, bool /*comes_alone*/) {}
+                             std::string_view /*last_event*/) {}
     /// Whether the request is unanswered, and somebody waits for the answer.
     [[nodiscard]] virtual bool awaits(const RequestId& id) const = 0;
     /// The link is over. Nothing follows.
@@ -88,6 +87,8 @@ class ServerLink {
   /// Somebody else takes up the answer to this request, at a position that was told. It is not
   /// cancelled, and its session is not ended.
   virtual void leave_answer(const RequestId& id) { drop(id); }
+  /// What tells the server from others, for a StreamPosition; empty if it takes up nothing.
+  [[nodiscard]] virtual std::string server() const { return {}; }
   /// A link to the same server that reads the rest of an answer once it is opened, in the session
   /// of that and without ending it. Null: the transport cannot, or the position is none of it.
   [[nodiscard]] virtual std::unique_ptr<ServerLink> take_up(const StreamPosition& /*from*/) {

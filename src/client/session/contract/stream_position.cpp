@@ -8,6 +8,7 @@ namespace sluice {
 
 std::string to_text(const StreamPosition& position) {
   return to_json(json::object{{"revision", position.revision->name},
+                              {"server", position.server},
                               {"session", position.session},
                               {"request", position.request},
                               {"event", position.last_event}});
@@ -19,6 +20,7 @@ Result<StreamPosition> parse_stream_position(std::string_view text) {
   const json::object none;
   const json::object& from = members == nullptr ? none : *members;
   StreamPosition out{.revision = find_revision(text_at(from, "revision")),
+                     .server = std::string(text_at(from, "server")),
                      .session = std::string(text_at(from, "session")),
                      .request = RequestId(text_at(from, "request")),
                      .last_event = std::string(text_at(from, "event"))};

@@ -13,6 +13,7 @@ namespace sluice {
 /// (2025-11-25, Streamable HTTP, Resumability). The request's id is its progress token, too.
 struct StreamPosition {
   const Revision* revision = nullptr;  // of the legacy era; never null
+  std::string server = {};             // ServerLink::server()
   std::string session = {};            // its id, which is secret; empty: the server has none
   RequestId request = {};
   std::string last_event = {};  // the id of the event behind which it goes on

@@ -50,10 +50,8 @@ struct RequestCallbacks {
   /// how many are missing before it. A call that has this asks for them. Valid as those of
   /// progress.
   std::function<void(const json::object& params, std::uint64_t missing)> on_partial_result = {};
-  /// The answer can be taken up here (to_text() of a StreamPosition): behind what the next message
-  /// says, or, if that is not to come at once, behind what was said before. An empty text takes
-  /// that back: what comes next must come again.
-  std::function<void(std::string position, bool comes_alone)> on_position = {};
+  /// The answer can be taken up behind what was said (to_text() of a StreamPosition).
+  std::function<void(std::string position)> on_position = {};
   /// The stream of the answer broke off and the request is sent again: its progress begins anew.
   /// Without this, a request is not sent again if one of those above is there, for what was said
   /// would be said twice.
