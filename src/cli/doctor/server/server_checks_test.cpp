@@ -163,8 +163,13 @@ TEST_F(ServerChecksTest, StreamsAreResumedAtTheEventThatIsNamed) {
   EXPECT_EQ(judged(), Status::ok);
   resumed = Reply{.status = 400};
   EXPECT_EQ(judged(), Status::warn);
-  EXPECT_EQ(verdict(streaming_checks(), "resumption", result_reply()).status, Status::note)
-      << "there are no ids";
+  const Verdict unseen = verdict(streaming_checks(), "resumption", result_reply());
+  EXPECT_EQ(unseen.status, Status::note);
+  EXPECT_THAT(unseen.finding, HasSubstr("no stream was seen"));
+  const Verdict plain =
+      verdict(streaming_checks(), "resumption",
+              Reply{.status = 200, .headers = {{"Content-Type", "text/event-stream"}}});
+  EXPECT_THAT(plain.finding, HasSubstr("events have no ids"));
 }
 
 TEST_F(ServerChecksTest, StreamsAreNotCompressed) {

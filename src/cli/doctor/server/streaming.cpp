@@ -144,7 +144,11 @@ std::optional<Verdict> check_resumption(Examination& examination) {
                          "Give each event of a session an id of its own, such as STREAM-NUMBER");
   }
   if (id.empty() && examination.stream) id = id_of(*examination.stream);
-  if (id.empty()) return Verdict::note("events have no ids: streams cannot be resumed");
+  if (id.empty()) {
+    const bool was_stream = first->is_event_stream() || examination.stream;
+    return Verdict::note(was_stream ? "events have no ids: streams cannot be resumed"
+                                    : "no stream was seen: a ping is answered with JSON");
+  }
   Ask ask = get_stream(examination, *era);
   ask.headers.emplace_back("Last-Event-ID", id);
   const Result<Reply> resumed = examination.ask(ask);
