@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -144,6 +144,20 @@ test('a child that dies in initialize is an error at once for a command and over
     [0, 1],
   );
   for (const { error } of replies) assert.match(error.message, kDied);
+});
+
+test('a child has time for its end, also when its client has left before', async (t) => {
+  const saved = path.join(temporary_folder(t), 'saved');
+  const child = ['--', 'sh', '-c', '"$0" --stdio; sleep 0.3; echo > "$1"', everything, saved];
+  const input = `${JSON.stringify({ jsonrpc: '2.0', id: 0, ...initialize(kLegacy) })}\n`;
+  const bridged = await run_program(['proxy', ...child], { input, deadline: kDeadline });
+  assert.equal(bridged.code, 0, bridged.stderr);
+  assert.ok(existsSync(saved), 'over stdio');
+  rmSync(saved);
+  const proxy = await start_proxy(t, child);
+  await begin_session(proxy);
+  await proxy.stop();
+  assert.ok(existsSync(saved), 'over HTTP');
 });
 
 test('a child that dies in initialize is an error at once over HTTP, and is started again later', async (t) => {
