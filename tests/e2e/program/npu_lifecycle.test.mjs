@@ -98,5 +98,6 @@ test('workers that are killed in mid-answer leave nothing behind, and each reade
     await until(() => children_of(server).length === slots, 'others take their places');
   }
   server.agent.destroy();
-  await until(() => server.descriptors() === descriptors && rings() === slots, 'nothing is left');
+  // The first count may have had a connection that was being closed.
+  await until(() => server.descriptors() <= descriptors && rings() === slots, 'nothing is left');
 });
