@@ -1,5 +1,6 @@
 #include "cli/proxy/proxy_service.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <utility>
@@ -12,8 +13,13 @@
 namespace sluice {
 namespace {
 
-/// How long the servers may take to end.
+/// How long the servers may take to end. Then those that are programs are killed.
 constexpr auto kEndTime = std::chrono::seconds(15);
+/// The same once the proxy was asked a second time. Its host may kill it two seconds after that
+/// (2025-11-25, Lifecycle, Shutdown), and nobody would end the programs then.
+constexpr auto kShortEndTime = std::chrono::seconds(1);
+/// How often it looks whether it is asked again.
+constexpr auto kLook = std::chrono::milliseconds(20);
 
 ServerDefinition definition_of(const std::shared_ptr<Proxy>& proxy, const ServeConfig& config,
                                const Clock& clock) {
@@ -56,15 +62,27 @@ void ProxyService::run(const ShutdownSignals& signals, bool hurries,
                        const std::function<void()>& on_end) {
   static_cast<void>(signals.wait());
   if (on_end) on_end();
-  const auto hurry = [&] {
-    hurries = hurries || signals.take() == SignalRequest::end;
-    return hurries;
+  // Whoever has closed the input or sent a signal before will not wait long.
+  bool is_pressed = false;
+  const auto presses = [&] {
+    is_pressed = is_pressed || signals.take() == SignalRequest::end;
+    return is_pressed;
   };
-  host_->shutdown(deadline_, hurry, [this] {
+  const auto hurry = [&] { return presses() || hurries; };
+  host_->shutdown(deadline_, hurry, [&] {
     const auto ended = std::make_shared<std::promise<void>>();
     host_->loops().loop(0).post(
         [proxy = proxy_, ended] { proxy->close([ended] { ended->set_value(); }); });
-    ended->get_future().wait_for(kEndTime);
+    std::future<void> end = ended->get_future();
+    TimePoint until = std::chrono::steady_clock::now() + kEndTime;
+    for (bool is_short = false; end.wait_for(kLook) != std::future_status::ready;) {
+      const TimePoint now = std::chrono::steady_clock::now();
+      if (now >= until) break;
+      if (!is_short && presses()) {
+        is_short = true;
+        until = std::min(until, now + kShortEndTime);
+      }
+    }
   });
 }
 

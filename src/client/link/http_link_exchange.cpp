@@ -219,7 +219,7 @@ void HttpLink::Exchange::on_complete() {
 
 void HttpLink::Exchange::on_success() {
   if (is_aside() && !body_.contains("\"jsonrpc\"")) return end();
-  if (const auto error = unaddressed_error(body_)) return fail(*error);
+  if (const auto error = unaddressed_error(body_)) return fail(unaddressed_.value_or(*error));
   // A page is no message, and why_unanswered() says that it is one.
   const bool is_page = !other_type_.empty() && !body_.starts_with('{') && !body_.starts_with('[');
   if (!body_.empty() && !is_page) is_misdirected_ |= !link_->owner_->on_reply(id_, body_);
@@ -265,7 +265,9 @@ void HttpLink::Exchange::on_failure(const Error& why) {
                          .last_event = last_event_,
                          .refusals = refusals_};
   }
-  if (is_refusal) return fail(is_resuming() ? not_resumed(why.message) : why);
+  if (is_refusal) {
+    return fail(unaddressed_.value_or(is_resuming() ? not_resumed(why.message) : why));
+  }
   stream_ended({kLostConnection, why.message, {}});
 }
 
@@ -360,6 +362,9 @@ void HttpLink::Exchange::on_event(const SseEvent& event) {
   if (link_ == nullptr) return;
   keep_place();
   backoff_.reset();
+  // The place of an event before it, which had nothing else.
+  if (!event.has_id) tell_place();
+  if (link_ == nullptr) return;
   if (event.type == "message" && !event.data.empty()) take_message(event.data);
   // It is behind all that the event has said.
   if (link_ != nullptr) tell_place();
@@ -370,7 +375,7 @@ void HttpLink::Exchange::take_message(std::string_view text) {
   const bool is_put_off = unaddressed_ && timer_ != 0 && link_->owner_->awaits(id_);
   if (is_put_off) link_->loop_->cancel(std::exchange(timer_, 0));
   if (auto error = unaddressed_error(text)) {
-    unaddressed_ = std::move(error);
+    if (!unaddressed_) unaddressed_ = std::move(error);
     return end_soon();
   }
   if (!link_->owner_->on_reply(id_, text)) is_misdirected_ = true;

@@ -154,6 +154,30 @@ TEST_F(TakenUpAnswerTest, IsLeftBehindAllThatAnEventHasSaid) {
   EXPECT_THAT(events, ElementsAre("e1", "e2", "e4"));
 }
 
+TEST_F(TakenUpAnswerTest, IsLeftBeforeAnEventWithoutAnId) {
+  open_legacy();
+  session->begin("tools/call", {{"name", "tool"}}, {}, callbacks());
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view("id: e1\n\n" + event("", progress(2, 1))));
+  post.reply->flush();
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("position", "progress 1"));
+}
+
+TEST_F(TakenUpAnswerTest, FailsAsTheServerHasSaidFirst) {
+  open_legacy();
+  session->begin("tools/call", {{"name", "tool"}}, {}, callbacks());
+  Asked post = next();
+  post.reply->start(200, kEvents);
+  post.reply->write(std::string_view(
+      event("e1", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Wrong"}})")));
+  post.reply->finish();
+  next().reply->reply(401, {}, {});
+  ASSERT_TRUE(hears(2));
+  EXPECT_THAT(said, ElementsAre("position", "-32602 Wrong"));
+}
+
 TEST_F(TakenUpAnswerTest, IsNotAskedForWithWhatIsNoPosition) {
   leave_call();
   EXPECT_FALSE(parse_stream_position("{}"));

@@ -143,7 +143,10 @@ Result<void> SseDecoder::take_line(std::string_view line, const Sink& sink) {
   } else if (field == "event") {
     type_ = value;
   } else if (field == "id") {
-    if (value.find('\0') == std::string_view::npos) id_ = value;
+    if (value.find('\0') == std::string_view::npos) {
+      id_ = value;
+      has_id_ = true;
+    }
   } else if (field == "retry") {
     std::uint64_t milliseconds = 0;
     const char* const end = value.data() + value.size();
@@ -159,10 +162,12 @@ void SseDecoder::dispatch(const Sink& sink) {
     data_.pop_back();
     sink({.type = type_.empty() ? std::string_view("message") : std::string_view(type_),
           .data = data_,
-          .last_event_id = last_event_id_});
+          .last_event_id = last_event_id_,
+          .has_id = has_id_});
   }
   data_.clear();
   type_.clear();
+  has_id_ = false;
 }
 
 }  // namespace sluice

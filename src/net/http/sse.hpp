@@ -31,6 +31,7 @@ struct SseEvent {
   std::string_view type;  // "message" unless the event names one
   std::string_view data;  // lines joined by '\n'
   std::string_view last_event_id;
+  bool has_id;  // that is its own; else it is that of an event before it
 };
 
 /// Decodes an event stream that arrives in pieces of any size (WHATWG HTML, section 9.2.6).
@@ -70,6 +71,7 @@ class SseDecoder {
   std::string data_;
   std::string type_;
   std::string id_;  // of the event being read
+  bool has_id_ = false;
   std::string last_event_id_;
   std::optional<std::uint64_t> retry_;
   std::uint8_t bom_seen_ = 0;  // bytes of a leading BOM that have arrived; 3: past it

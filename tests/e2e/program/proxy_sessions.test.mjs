@@ -1,6 +1,7 @@
 // What becomes of a program behind `sluice proxy` when the session of its client has trouble.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -158,6 +159,21 @@ test('a child has time for its end, also when its client has left before', async
   await begin_session(proxy);
   await proxy.stop();
   assert.ok(existsSync(saved), 'over HTTP');
+});
+
+test('a proxy that is asked to end a second time kills a child that does not', async (t) => {
+  const [command, ...words] = ['sh', '-c', 'trap "" TERM; "$0" --stdio; while :; do sleep 1; done', everything];
+  const proxy = spawn(program, ['proxy', '--', command, ...words], { stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => proxy.kill('SIGKILL'));
+  proxy.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 0, ...initialize(kLegacy) })}\n`);
+  await once(proxy.stdout, 'data');
+  const [child] = children_of(proxy);
+  assert.ok(child);
+  proxy.stdin.end();
+  await new Promise((done) => setTimeout(done, 200)); // the input's end and the signal are two requests
+  proxy.kill('SIGTERM');
+  await once(proxy, 'exit');
+  assert.throws(() => process.kill(child, 0), /ESRCH/);
 });
 
 test('a child that dies in initialize is an error at once over HTTP, and is started again later', async (t) => {
