@@ -116,7 +116,7 @@ const RunningCall* AgentRun::duplicate_of(const AgentTool& tool,
   const ToolPlace place = tools_->place_of(tool);
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::ended && call->place() == place &&
-        call->arguments == arguments) {
+        is_same_value(call->arguments, arguments)) {
       return call.get();
     }
   }
@@ -303,8 +303,18 @@ void AgentRun::tell_ended(std::size_t count) {
 }
 
 void AgentRun::cancel_calls(std::string_view why) {
+  cancel_waiting_calls(why);
   for (const auto& [id, call] : calls_) {
     if (call->state == RunningCall::State::ended) continue;
+    end_call(*call, {.status = ToolEnd::Status::cancelled, .text = std::string(why)});
+  }
+}
+
+void AgentRun::cancel_waiting_calls(std::string_view why) {
+  for (const auto& [id, call] : calls_) {
+    const bool waits =
+        call->state == RunningCall::State::waiting || call->state == RunningCall::State::unapproved;
+    if (!waits) continue;
     end_call(*call, {.status = ToolEnd::Status::cancelled, .text = std::string(why)});
   }
   order_.clear();
