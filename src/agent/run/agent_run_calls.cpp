@@ -93,7 +93,10 @@ void AgentRun::await_approval(RunningCall& call) {
   }
   call.state = RunningCall::State::unapproved;
   write(AgentEventType::approval_required, call.asked.id,
-        {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
+        {{"tool", call.asked.name},
+         {"server", call.tool->server},
+         {"arguments", call.arguments},
+         {"reason", why}});
 }
 
 ReactionPolicy AgentRun::policy_of(const std::string& name, const AgentTool& tool,
@@ -182,7 +185,7 @@ void AgentRun::start_call(RunningCall& call) {
   call.started_at = call.heard_at = loop_->clock().now();
   ++running_;
   write(AgentEventType::tool_output_started, call.asked.id,
-        {{"tool", call.asked.name}, {"arguments", call.arguments}});
+        {{"tool", call.asked.name}, {"server", call.tool->server}, {"arguments", call.arguments}});
   if (!call.position.empty()) {
     call.can_be_taken_up = true;
     call.position_kept_at = call.started_at;
