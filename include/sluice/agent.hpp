@@ -172,12 +172,13 @@ class Agent {
   ///   still has what followed the output that was taken when the run was kept or gave its
   ///   snapshot. Chunks have the numbers that they had;
   /// - others of tools that only read are made again;
-  /// - others are not: the model is told that their end is not known.
-  /// Calls that are still to be made, and those that are made again, pass the guardrails of the
-  /// agent that has made them, as it is now, and wait for approval if it demands that, even if they
-  /// were approved before.
-  /// Throws Error: 404 if the store has no such run, -32602 if what is kept is broken, or for
-  /// the input as run().
+  /// - others are not: the model is told that they have failed if their tools may be called again
+  ///   (AgentTool::is_idempotent), and else that their end is not known.
+  /// Each call belongs to its server (AgentServer::identity): where that is not, or has not the
+  /// tool, its end is not known, or it is not made. Calls that are still to be made, and those that
+  /// are made again, pass the guardrails of the agent that has made them, as it is now, and wait
+  /// for approval if it demands that, even if they were approved before. Throws Error: 404 if the
+  /// store has no such run, -32602 if what is kept is broken, or for the input as run().
   Run resume(const std::string& id, std::optional<AgentInput> input = {},
              const TraceContext* parent = nullptr) const;
   /// The same with what Run::snapshot() was. The run has a new id.

@@ -94,8 +94,10 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
      "runs the agent, and its `status` is `cancelled`."},
     {AgentEventType::response_failed, "response.failed", "response",
      "The model could not answer. `response.error` says why."},
-    {AgentEventType::tool_output_started, "sluice:tool.output.started", "call_id, tool, arguments",
-     "A tool has been called."},
+    {AgentEventType::tool_output_started, "sluice:tool.output.started",
+     "call_id, tool, server, arguments",
+     "A tool has been called. `server` is the label of its "
+     "server."},
     {AgentEventType::tool_output_delta, "sluice:tool.output.delta",
      "call_id, first, last, delta, content, dropped, restart",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "
@@ -119,7 +121,8 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
     {AgentEventType::input_delivered, "sluice:input.delivered", "input_id",
      "The next response has this input before it."},
     {AgentEventType::approval_required, "sluice:approval.required",
-     "call_id, tool, arguments, reason", "The call waits until somebody approves or rejects it."},
+     "call_id, tool, server, arguments, reason",
+     "The call waits until somebody approves or rejects it."},
     {AgentEventType::run_budget, "sluice:run.budget", "budget",
      "A budget is used up: `turns`, `tokens`, `cost` or `time`. The model is asked for one last "
      "answer, without tools."},

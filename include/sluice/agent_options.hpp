@@ -41,6 +41,9 @@ struct AgentServer {
   /// Names it in AgentTool. Stands before the name of a tool that another server has too.
   std::string label;
   Client client;
+  /// What is kept of a run knows the server by it: a call is taken up again, or made later, at this
+  /// server alone, and at none if several have the same. Empty: the label.
+  std::string identity = {};
 };
 
 /// When the model is shown what a running tool has written so far, and asked what it makes of it.

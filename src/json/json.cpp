@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -244,11 +246,52 @@ Result<json::value> parse_json(std::string_view text, json::storage_ptr storage)
                                std::to_string(value.error().at) + " of the JSON text");
 }
 
+namespace {
+
+template <class Integer>
+bool is_same_number(Integer integer, double real) {
+  // The first number beyond the integers is a power of two, which a double holds.
+  const double end = std::ldexp(1.0, std::numeric_limits<Integer>::digits);
+  const double begin = std::is_signed_v<Integer> ? -end : 0;
+  return real >= begin && real < end && std::trunc(real) == real &&
+         static_cast<Integer>(real) == integer;
+}
+
+bool is_same_number(const json::value& whole, double real) {
+  return whole.is_int64() ? is_same_number(whole.get_int64(), real)
+                          : is_same_number(whole.get_uint64(), real);
+}
+
+}  // namespace
+
+bool is_same_value(const json::object& one, const json::object& other) {
+  return one.size() == other.size() && std::ranges::all_of(one, [&other](const auto& each) {
+           const json::value* const same = other.if_contains(each.key());
+           return same != nullptr && is_same_value(each.value(), *same);
+         });
+}
+
+bool is_same_value(const json::value& one, const json::value& other) {
+  if (one.is_object() && other.is_object()) {
+    return is_same_value(one.get_object(), other.get_object());
+  }
+  if (one.is_array() && other.is_array()) {
+    return std::ranges::equal(
+        one.get_array(), other.get_array(),
+        [](const json::value& each, const json::value& same) { return is_same_value(each, same); });
+  }
+  if (!one.is_number() || !other.is_number() || one.is_double() == other.is_double()) {
+    return one == other;
+  }
+  return one.is_double() ? is_same_number(other, one.get_double())
+                         : is_same_number(one, other.get_double());
+}
+
 bool is_same_json(std::string_view one, std::string_view other) {
   if (one == other) return true;
   const Result<json::value> first = parse_json(one);
   const Result<json::value> second = parse_json(other);
-  return first && second && *first == *second;
+  return first && second && is_same_value(*first, *second);
 }
 
 }  // namespace sluice

@@ -72,6 +72,11 @@ std::optional<std::int64_t> exact_integer(double number);
 /// JSON-RPC's -32700 and say where and why.
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
 
+/// Whether two values are the same, numbers by what they stand for: 1 is 1.0.
+bool is_same_value(const json::value& one, const json::value& other);
+/// The same of two objects, which as values would be copied.
+bool is_same_value(const json::object& one, const json::object& other);
+
 /// Whether two texts are the same JSON value, however they are written, or the same text.
 bool is_same_json(std::string_view one, std::string_view other);
 

@@ -463,5 +463,34 @@ TEST(JsonParse, GoesAsDeepAsItMayAndNoFurther) {
   EXPECT_FALSE(parse_json(std::string(10000000, '[')));
 }
 
+TEST(JsonSame, NumbersAreComparedByWhatTheyStandFor) {
+  const auto is_same = [](std::string_view one, std::string_view other) {
+    EXPECT_EQ(is_same_json(one, other), is_same_json(other, one)) << one << " " << other;
+    return is_same_json(one, other);
+  };
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"1", "1.0"},
+           {R"({"a":[1e2,{"b":2.0}],"c":0})", R"({"c": -0.0, "a": [100, {"b": 2}]})"},
+           {"-9223372036854775808", "-9223372036854775808.0"},
+           {"9223372036854775808", "9223372036854775808.0"},
+           {"1.5", "15e-1"}}) {
+    EXPECT_TRUE(is_same(one, other)) << one << " " << other;
+  }
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"1", "1.5"},
+           {"1", "true"},
+           {"1", "\"1\""},
+           {"-1", "18446744073709551615"},
+           {"9007199254740993", "9007199254740992.0"},
+           {"9223372036854775807", "9223372036854775808.0"},
+           {"18446744073709551615", "18446744073709551616.0"},
+           {"1", "1e300"},
+           {"[1]", "[1,1]"},
+           {R"({"a":1})", R"({"a":1,"b":1})"},
+           {R"({"a":1})", R"({"b":1})"}}) {
+    EXPECT_FALSE(is_same(one, other)) << one << " " << other;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

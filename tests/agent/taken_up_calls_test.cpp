@@ -24,6 +24,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 /// A server at which each agent has a connection of its own.
@@ -79,6 +80,9 @@ class TakenUpCallsTest : public ::testing::Test {
     }
     return out;
   }
+
+  /// Nobody listens any more.
+  void stop() { serving_.reset(); }
 
   std::atomic<int> begun = 0;
   std::promise<void> go_on;
@@ -136,6 +140,18 @@ TEST_F(TakenUpCallsTest, AreMadeAnewIfTheyOnlyRead) {
   sluice::Run run = agent(model).resume(snapshot);
   EXPECT_EQ(output_of(run), "one two three; completed: done");
   EXPECT_EQ(begun, 2);
+}
+
+TEST_F(TakenUpCallsTest, ThatCannotBeMadeAnewEndWithTheReason) {
+  const json::object snapshot = left("look");
+  go_on.set_value();
+  const ScriptedModel model({says("It is not there.")});
+  const Agent later = agent(model);
+  stop();
+  sluice::Run run = later.resume(snapshot);
+  EXPECT_THAT(output_of(run), ContainsRegex("^; failed: The tool failed: .*onnect"));
+  EXPECT_EQ(run.result().text, "It is not there.");
+  EXPECT_EQ(begun, 1);
 }
 
 TEST_F(TakenUpCallsTest, OfARunInAStoreGoOn) {

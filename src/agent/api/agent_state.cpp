@@ -69,14 +69,13 @@ AgentState::AgentState(Model asked, AgentOptions given)
     if (!labels.insert(server.label).second) {
       throw Error{kInvalid, "Two servers have the label \"" + server.label + "\""};
     }
-    Client client = server.client;
     std::vector<Listed> listed;
     try {
-      listed = client.tools();
+      listed = Client(server.client).tools();
     } catch (const Error& error) {
       throw Error{error.code, server.label + ": " + error.message, error.data};
     }
-    tools.add(server.label, std::move(client), listed);
+    tools.add(server, listed);
   }
   const auto require_tool = [&](const std::string& tool, const std::string& what) {
     const auto& all = tools.tools();

@@ -1,5 +1,6 @@
 // The status of a task as output of an agent's call, from a server that makes one of each call.
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <gmock/gmock.h>
@@ -26,8 +27,12 @@ using ::testing::HasSubstr;
 /// answers calls.
 class TaskServer final : public ServerLink {
  public:
-  TaskServer(EventLoop& loop, std::vector<std::string> states, int status)
-      : loop_(&loop), states_(std::move(states)), status_(status) {}
+  TaskServer(EventLoop& loop, std::vector<std::string> states, int status,
+             std::shared_ptr<std::atomic<int>> cancelled)
+      : loop_(&loop),
+        states_(std::move(states)),
+        status_(status),
+        cancelled_(std::move(cancelled)) {}
 
   void open(Owner& owner) override { *owner_ = &owner; }
   bool drop(const RequestId& /*id*/) override { return true; }
@@ -56,6 +61,9 @@ class TaskServer final : public ServerLink {
                              ? state
                              : R"("result":{"taskId":"t1","pollIntervalMs":20,)" + state + "}");
       if (next_ + 1 < states_.size()) ++next_;
+    } else if (message.method == "tasks/cancel") {
+      ++*cancelled_;
+      answer(message.id, R"("result":{})");
     } else if (!message.id.empty()) {
       answer(message.id, R"("error":{"code":-32601,"message":"?"})");
     }
@@ -72,18 +80,22 @@ class TaskServer final : public ServerLink {
   EventLoop* loop_;
   std::vector<std::string> states_;
   const int status_;  // 0: none
+  std::shared_ptr<std::atomic<int>> cancelled_;
   std::size_t next_ = 0;
   std::shared_ptr<Owner*> owner_ = std::make_shared<Owner*>(nullptr);
 };
 
 using Connection = std::shared_ptr<detail::ClientConnection>;
 
-Connection connection_to(std::vector<std::string> states, ClientOptions options = {},
-                         int status = 0) {
+/// `cancelled` counts how often the task was.
+Connection connection_to(
+    std::vector<std::string> states, ClientOptions options = {}, int status = 0,
+    std::shared_ptr<std::atomic<int>> cancelled = std::make_shared<std::atomic<int>>()) {
   options.revision = "2026-07-28";
   return detail::ClientConnection::open(
-             [&states, status](EventLoop& loop) -> Result<std::unique_ptr<ServerLink>> {
-               return std::make_unique<TaskServer>(loop, std::move(states), status);
+             [&](EventLoop& loop) -> Result<std::unique_ptr<ServerLink>> {
+               return std::make_unique<TaskServer>(loop, std::move(states), status,
+                                                   std::move(cancelled));
              },
              std::move(options))
       .value();
@@ -147,15 +159,39 @@ TEST(AgentTaskStatus, OfATaskThatItsServerHasForgottenTheEndIsUnknown) {
   EXPECT_EQ(failed.run("Build").result().text, "The tool failed: no compiler;");
 }
 
+TEST(AgentTaskStatus, IsAskedForAgainIfItsServerFailsToSayIt) {
+  const Agent agent = builder(
+      connection_to({R"("status":"working")", R"("error":{"code":-32603,"message":"no disk"})",
+                     R"("error":{"code":500,"message":"a moment"})", kBuilt}));
+  EXPECT_EQ(agent.run("Build").result().text, "built;");
+}
+
+TEST(AgentTaskStatus, ATaskThatIsGivenUpIsCancelled) {
+  const auto cancelled = std::make_shared<std::atomic<int>>(0);
+  {
+    const Agent agent = builder(
+        connection_to({R"("status":"working")", R"("error":{"code":-32001,"message":"not now"})"},
+                      {}, 0, cancelled));
+    EXPECT_EQ(agent.run("Build").result().text,
+              "It is not known whether the call was carried out: not now;");
+  }
+  EXPECT_EQ(*cancelled, 1);
+  {
+    const Agent agent = builder(connection_to({kBuilt}, {}, 0, cancelled));
+    EXPECT_EQ(agent.run("Build").result().text, "built;");
+  }
+  EXPECT_EQ(*cancelled, 1) << "it had ended";
+}
+
 TEST(AgentTaskStatus, OfACallThatAGatewayGivesUpTheEndIsUnknown) {
   const auto told = [](int status) {
     return builder(connection_to({kBuilt}, {}, status)).run("Build").result().text;
   };
-  for (const int status : {408, 500, 502, 504, 524}) {
+  for (const int status : {408, 500, 502, 503, 504, 520, 522, 524}) {
     EXPECT_EQ(told(status), "It is not known whether the call was carried out: no answer;")
         << status;
   }
-  for (const int status : {403, 413, 503}) {
+  for (const int status : {403, 413, 429, 521, 523}) {
     EXPECT_EQ(told(status), "The tool failed: no answer;") << status;
   }
 }

@@ -81,6 +81,7 @@ TEST(ResponseWriterTest, ThePiecesOfArgumentsAreTheWhole) {
     std::string whole;
   };
   for (const Case& each : {Case{{R"({"n": )", "8 }"}, R"({"n":8})", R"({"n": 8 })"},
+                           Case{{R"({"n":8.0})"}, R"({"n":8})", R"({"n":8.0})"},
                            Case{{R"({"n":)"}, R"({"n":8})", R"({"n":8})"}, Case{{}, "{}", "{}"}}) {
     RunEvents events({});
     ResponseWriter writer(events, "resp_1", "small", 1);

@@ -30,7 +30,14 @@ json::object kept_message(const ChatMessage& message) {
   return out;
 }
 
-ChatMessage message_in_state(const json::object& object) {
+/// Whether a call can be sent to a model's server.
+bool is_sound(const ChatToolCall& call) {
+  const auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
+  return !call.id.empty() && !call.name.empty() && arguments && arguments->is_object();
+}
+
+/// Nothing if it has a call that is none.
+std::optional<ChatMessage> message_in_state(const json::object& object) {
   ChatMessage out{.role = std::string(text_at(object, "role")),
                   .content = std::string(text_at(object, "content")),
                   .tool_call_id = std::string(text_at(object, "call_id")),
@@ -38,11 +45,13 @@ ChatMessage message_in_state(const json::object& object) {
                   .server_data = std::string(text_at(object, "server_data"))};
   const json::array* const calls = array_in_state(object, "calls");
   for (const json::value& each : calls == nullptr ? json::array() : *calls) {
-    if (!each.is_object()) continue;
-    const json::object& call = each.get_object();
-    out.tool_calls.push_back({.id = std::string(text_at(call, "id")),
-                              .name = std::string(text_at(call, "name")),
-                              .arguments = std::string(text_at(call, "arguments"))});
+    const json::object* const call = each.if_object();
+    const json::value* const arguments = call == nullptr ? nullptr : call->if_contains("arguments");
+    if (arguments == nullptr || !arguments->is_string()) return std::nullopt;
+    out.tool_calls.push_back({.id = std::string(text_at(*call, "id")),
+                              .name = std::string(text_at(*call, "name")),
+                              .arguments = std::string(arguments->get_string())});
+    if (!is_sound(out.tool_calls.back())) return std::nullopt;
   }
   return out;
 }
@@ -88,7 +97,9 @@ Result<void> RunHistory::restore(const json::object& state) {
     const json::object* const one = each.if_object();
     const auto kind = one == nullptr ? std::nullopt : enumerator_in(kKinds, text_at(*one, "kind"));
     if (!kind || *kind == 0) return broken_state("a message is of no kind");
-    messages_.push_back(message_in_state(*one));
+    auto message = message_in_state(*one);
+    if (!message) return broken_state("a call of a message has no id, name or arguments");
+    messages_.push_back(*std::move(message));
     kinds_.push_back(static_cast<Kind>(*kind));
   }
   for (const json::value& each : *calls) {

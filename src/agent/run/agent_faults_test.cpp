@@ -2,6 +2,7 @@
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -439,6 +440,18 @@ TEST(AgentRunFaults, AnInputHasAText) {
   bench.model.end();
   EXPECT_EQ(text_at(bench.take().back().data, "status"), "failed");
   EXPECT_EQ(why_not_strict(bench.shown(), false), "");
+}
+
+TEST(AgentFaults, WhatIsThrownWithinARunEndsIt) {
+  RunBench bench;
+  bench.model.on_asked = [](FakeModel::Asked& /*asked*/) {
+    throw std::runtime_error("array required");
+  };
+  bench.start();
+  const auto events = bench.take();
+  ASSERT_TRUE(bench.run->is_over());
+  EXPECT_EQ(events.back().data.at("status"), "failed");
+  EXPECT_EQ(events.back().data.at("reason"), "The run cannot go on: array required");
 }
 
 }  // namespace

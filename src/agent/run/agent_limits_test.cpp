@@ -100,6 +100,39 @@ TEST(AgentLimits, TheEndOfTheTimeBreaksAnAnswerOff) {
   EXPECT_TRUE(bench.model.asked[1]->is_cancelled) << "an answer goes on though the time is over";
 }
 
+TEST(AgentLimits, WhatRunsAtTheEndOfTheTimeHasItsGrace) {
+  for (const bool detaches : {true, false}) {
+    AgentOptions options;
+    options.budget.time = 1s;
+    options.grace = 5s;
+    options.max_running = 1;
+    options.detaches = detaches;
+    RunBench bench(options);
+    bench.start();
+    bench.model.call("stream", {}, "a");
+    bench.model.call("other", {}, "b");
+    bench.model.end(Completion::Reason::tool_calls);
+    bench.loop.run();
+    bench.loop.advance(1s);
+    ASSERT_THAT(bench.model.asked, SizeIs(2)) << "the last answer waits for nothing";
+    EXPECT_EQ(bench.tools.started[0]->is_dropped, !detaches);
+    bench.model.say("So far");
+    bench.model.end();
+    bench.loop.run();
+    EXPECT_EQ(bench.run->is_over(), !detaches);
+    if (detaches) bench.tools.end(0, "done");
+    const auto events = bench.take();
+    EXPECT_EQ(limited_status(events), "incomplete budget: time");
+    EXPECT_THAT(bench.tools.started, SizeIs(1)) << "what waits for its turn is not made";
+    EXPECT_EQ(std::ranges::count_if(events,
+                                    [](const AgentEvent& event) {
+                                      return event.type == AgentEventType::tool_output_done &&
+                                             event.data.at("status") == "completed";
+                                    }),
+              detaches ? 1 : 0);
+  }
+}
+
 TEST(AgentLimits, TheLastAnswerIsBrokenOffToo) {
   AgentOptions options;
   options.budget.time = 1s;

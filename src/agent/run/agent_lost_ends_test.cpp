@@ -153,6 +153,19 @@ TEST(AgentLostEnds, NumbersThatWouldChangeOnTheirWayAreRefused) {
   }
 }
 
+TEST(AgentLostEnds, ACallIsTheSameHoweverItsNumbersAreWritten) {
+  RunBench bench;
+  bench.start();
+  bench.model.call("stream", {{"n", 100}}, "a");
+  bench.model.call_with_text("stream", R"({"n":1.0e2})");
+  bench.model.end(Completion::Reason::tool_calls);
+  bench.loop.run();
+  EXPECT_THAT(bench.tools.started, SizeIs(1));
+  bench.tools.end(0, "done");
+  bench.loop.run();
+  EXPECT_THAT(bench.shown().back().content, HasSubstr("the same call is running as a"));
+}
+
 TEST(AgentLostEnds, WhatAServerDemandsBackStaysWithItsCalls) {
   KeptBench bench;
   bench.model.server_data = "signed";

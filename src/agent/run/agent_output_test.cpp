@@ -10,6 +10,7 @@
 #include <optional>
 #include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "agent/history/strict_history_test_support.hpp"
@@ -329,6 +330,22 @@ TEST(AgentOutput, TenThousandChunksLeaveNoTrace) {
     EXPECT_EQ(second.shown().front().content, "go") << "the conversation is whole";
     EXPECT_TRUE(std::ranges::any_of(
         second.shown(), [](const ChatMessage& each) { return each.content.contains("built"); }));
+  }
+}
+
+TEST(AgentOutput, AMarkThatIsBrokenOffIsNotShownAndLeavesNoTrace) {
+  for (const std::string_view begun : {"[", " [[pa", "[[pass]", "[[pass]]"}) {
+    for (const bool is_cancelled : {true, false}) {
+      RunBench bench;
+      bench.start();
+      bench.model.say(std::string(begun));
+      bench.loop.run();
+      is_cancelled ? bench.run->cancel() : bench.model.end(Completion::Reason::length);
+      for (const AgentEvent& event : bench.take()) {
+        EXPECT_NE(event.type, AgentEventType::output_text_delta) << begun;
+      }
+      EXPECT_THAT(bench.run->history().messages(), SizeIs(1)) << begun;
+    }
   }
 }
 

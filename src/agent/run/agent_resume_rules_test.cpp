@@ -104,6 +104,24 @@ TEST(AgentResumeRules, ApprovalThatNobodyWantsAnyMoreIsNotAskedFor) {
   EXPECT_THAT(second.tools.started, SizeIs(1));
 }
 
+TEST(AgentResumeRules, ACallThatMayBeRepeatedHasFailedIfTheAgentStopped) {
+  for (const bool is_idempotent : {true, false}) {
+    KeptBench first;
+    first.tools.offered.back() = {.name = "set", .is_idempotent = is_idempotent};
+    first.start();
+    first.model.call("set");
+    first.model.end();
+    first.loop.run();
+    ASSERT_THAT(first.tools.started, SizeIs(1));
+    KeptBench second;
+    second.tools.offered = first.tools.offered;
+    ASSERT_TRUE(second.resume(first.state()));
+    EXPECT_THAT(second.tools.started, IsEmpty());
+    EXPECT_EQ(last_shown(second).starts_with("The tool failed: the agent stopped"), is_idempotent);
+    EXPECT_EQ(last_shown(second).contains("not known whether"), !is_idempotent);
+  }
+}
+
 TEST(AgentResumeRules, GuardrailsSeeWhatTheModelHasAsked) {
   AgentOptions options;
   options.guardrails.arguments = [](const AgentTool&, json::object arguments) {

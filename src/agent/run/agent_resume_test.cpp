@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -318,6 +319,31 @@ void each_change(const json::value& value, const std::function<void(const json::
         }
       };
   walk(value, visit);
+}
+
+TEST(AgentResumeTest, AHistoryWithACallThatIsNoneIsRefused) {
+  KeptBench first;
+  first.start("Hello");
+  first.model.call("other", {{"n", 1}});
+  first.model.end();
+  first.loop.run();
+  first.tools.end(0, "seen");
+  first.loop.run();
+  const json::object kept = first.state();
+  const auto refusal = [&](std::string_view member, const json::value& value) {
+    json::value changed = kept;
+    changed.at_pointer("/history/messages/1/calls/0").get_object()[member] = value;
+    const auto restored = KeptBench().resume(changed.get_object());
+    return restored ? std::string() : restored.error().message;
+  };
+  EXPECT_EQ(refusal("arguments", "{}"), "");
+  EXPECT_EQ(refusal("arguments", ""), "");
+  for (const json::value& value : {json::value("{"), json::value("[]"), json::value("no"),
+                                   json::value(nullptr), json::value(json::object())}) {
+    EXPECT_THAT(refusal("arguments", value), HasSubstr("a call of a message")) << to_json(value);
+  }
+  EXPECT_THAT(refusal("name", ""), HasSubstr("a call of a message"));
+  EXPECT_THAT(refusal("name", 5), HasSubstr("a call of a message"));
 }
 
 TEST(AgentResumeTest, ABrokenStateIsRefusedOrStillStrict) {

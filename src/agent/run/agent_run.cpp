@@ -1,6 +1,8 @@
 #include "agent/run/agent_run.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <string>
 #include <utility>
 
 namespace sluice {
@@ -153,9 +155,17 @@ void AgentRun::later() {
   loop_->post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) {
       self->is_scheduled_ = false;
-      self->advance();
+      self->guard([&self] { self->advance(); });
     }
   });
+}
+
+void AgentRun::guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    end("failed", std::string("The run cannot go on: ") + error.what());
+  }
 }
 
 void AgentRun::advance() {
@@ -180,8 +190,9 @@ void AgentRun::advance() {
   if (!ended_.empty()) return arm();
   deliver_ends();
   if (!history_.is_answered()) {
-    const bool goes_on = options_.detaches && (is_new_ || !due_calls(true).empty() ||
-                                               has_input(false) || wants_control());
+    const bool goes_on =
+        options_.detaches && (is_new_ || !used_up_.empty() || !due_calls(true).empty() ||
+                              has_input(false) || wants_control());
     if (!goes_on) return arm();
     has_news_ = has_news_ || wants_control();
     for (const auto& [id, call] : calls_) {
@@ -388,8 +399,10 @@ void AgentRun::expire(TimePoint now) {
   if (const auto until = last_answer_until(); until && now >= *until) return break_off();
   if (phase_ != Phase::running || !used_up_.empty() || !is_time_over()) return;
   used_up_ = "time";
-  // Nothing is waited for any more.
-  cancel_calls("The run's time is over");
+  // Nothing is waited for any more. What runs has its grace behind the last answer, which can be
+  // given before only if calls may be detached.
+  constexpr std::string_view kWhy = "The run's time is over";
+  options_.detaches ? cancel_waiting_calls(kWhy) : cancel_calls(kWhy);
   break_off();
   has_news_ = true;
 }
@@ -443,7 +456,7 @@ void AgentRun::arm() {
   timer_ = loop_->schedule_at(*next, [this] {
     timer_ = 0;
     timer_at_.reset();
-    advance();
+    guard([this] { advance(); });
   });
 }
 

@@ -67,9 +67,9 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// no use.
   Result<void> restore(const json::object& state);
   /// Goes on with what was restored. Calls that had begun go on if they are tasks or have a
-  /// position that their server still knows, are made again if they only read, and have an unknown
-  /// end otherwise. An input has budgets of its own. Without one, a run that was over ends as it
-  /// had ended.
+  /// position that their server still knows, are made again if they only read, and have the end of
+  /// lost_end() otherwise. Calls whose server is not there are not made. An input has budgets of
+  /// its own. Without one, a run that was over ends as it had ended.
   void resume(std::optional<AgentInput> input);
   /// All that is needed to go on later. The output of running tools is not part of it. Each call
   /// that the model has not been shown the end of has a `state`: "unapproved" or "waiting" (never
@@ -179,6 +179,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   std::string add_input(RunInput input);
   /// Does in a later turn what is to be done.
   void later();
+  /// Does a part of the run's work. What that throws ends the run, which nobody else would wake.
+  void guard(const std::function<void()>& work);
   void advance();
   /// Gives up what has taken too long.
   void expire(TimePoint now);
@@ -222,6 +224,7 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void break_off();
   /// Returns false if the model should pause.
   bool take_delta(const Delta& delta);
+  void take_completion(const Completion& completion);
   /// Adds what the answer has used, and estimates first what its engine has not told.
   void count(Usage& used, const Answer& answer);
   /// Writes the end of an answer, and counts what it has used, which `completion` says then.
@@ -254,6 +257,8 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   void admit_again(RunningCall& call);
   void end_call(RunningCall& call, ToolEnd end);
   void cancel_calls(std::string_view why);
+  /// The same of those that do not run.
+  void cancel_waiting_calls(std::string_view why);
 
   void finish(std::string status, std::string reason);
   void end(std::string status, std::string reason);

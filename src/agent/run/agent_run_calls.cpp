@@ -93,7 +93,10 @@ void AgentRun::await_approval(RunningCall& call) {
   }
   call.state = RunningCall::State::unapproved;
   write(AgentEventType::approval_required, call.asked.id,
-        {{"tool", call.asked.name}, {"arguments", call.arguments}, {"reason", why}});
+        {{"tool", call.asked.name},
+         {"server", call.tool->server},
+         {"arguments", call.arguments},
+         {"reason", why}});
 }
 
 ReactionPolicy AgentRun::policy_of(const std::string& name, const AgentTool& tool,
@@ -116,7 +119,7 @@ const RunningCall* AgentRun::duplicate_of(const AgentTool& tool,
   const ToolPlace place = tools_->place_of(tool);
   for (const auto& [id, call] : calls_) {
     if (call->state != RunningCall::State::ended && call->place() == place &&
-        call->arguments == arguments) {
+        is_same_value(call->arguments, arguments)) {
       return call.get();
     }
   }
@@ -182,7 +185,7 @@ void AgentRun::start_call(RunningCall& call) {
   call.started_at = call.heard_at = loop_->clock().now();
   ++running_;
   write(AgentEventType::tool_output_started, call.asked.id,
-        {{"tool", call.asked.name}, {"arguments", call.arguments}});
+        {{"tool", call.asked.name}, {"server", call.tool->server}, {"arguments", call.arguments}});
   if (!call.position.empty()) {
     call.can_be_taken_up = true;
     call.position_kept_at = call.started_at;
@@ -303,8 +306,18 @@ void AgentRun::tell_ended(std::size_t count) {
 }
 
 void AgentRun::cancel_calls(std::string_view why) {
+  cancel_waiting_calls(why);
   for (const auto& [id, call] : calls_) {
     if (call->state == RunningCall::State::ended) continue;
+    end_call(*call, {.status = ToolEnd::Status::cancelled, .text = std::string(why)});
+  }
+}
+
+void AgentRun::cancel_waiting_calls(std::string_view why) {
+  for (const auto& [id, call] : calls_) {
+    const bool waits =
+        call->state == RunningCall::State::waiting || call->state == RunningCall::State::unapproved;
+    if (!waits) continue;
     end_call(*call, {.status = ToolEnd::Status::cancelled, .text = std::string(why)});
   }
   order_.clear();

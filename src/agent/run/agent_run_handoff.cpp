@@ -104,9 +104,8 @@ bool AgentRun::hand_over() {
   using RunningCalls = HandoffOptions::RunningCalls;
   const bool is_running = std::ranges::any_of(
       calls_, [](const auto& each) { return each.second->state != RunningCall::State::ended; });
-  if (is_running && pending_handoff_->running_calls == RunningCalls::wait && !has_input(false)) {
-    return true;
-  }
+  const bool waits = pending_handoff_->running_calls == RunningCalls::wait && used_up_.empty();
+  if (is_running && waits && !has_input(false)) return true;
   if (is_running && pending_handoff_->running_calls == RunningCalls::cancel) {
     cancel_calls("The call was cancelled: the conversation goes to " +
                  pending_handoff_->to.options.name);

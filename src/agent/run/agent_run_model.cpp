@@ -164,7 +164,8 @@ void AgentRun::ask() {
 }
 
 bool AgentRun::on_delta(const Delta& delta) {
-  const bool goes_on = take_delta(delta);
+  bool goes_on = true;
+  guard([&] { goes_on = take_delta(delta); });
   if (!goes_on && !held_up_at_) held_up_at_ = loop_->clock().now();
   return goes_on;
 }
@@ -233,7 +234,12 @@ void AgentRun::count(Usage& used, const Answer& answer) {
 }
 
 void AgentRun::end_answer(Answer& answer, Completion& completion) {
-  if (const std::string rest = answer.filter.finish(); !rest.empty()) answer.writer.text(rest);
+  using Reason = Completion::Reason;
+  // What may have been the beginning of a mark is nothing that was said.
+  const bool is_whole =
+      completion.reason == Reason::stop || completion.reason == Reason::tool_calls;
+  const std::string rest = is_whole ? answer.filter.finish() : std::string();
+  if (!rest.empty()) answer.writer.text(rest);
   count(completion.usage, answer);
   answer.writer.end(completion);
   if (const std::string& shown = answer.writer.output_text(); !shown.empty()) last_text_ = shown;
@@ -254,6 +260,10 @@ std::string AgentRun::call_id_of(const Delta& delta) {
 }
 
 void AgentRun::on_complete(const Completion& completion) {
+  guard([&] { take_completion(completion); });
+}
+
+void AgentRun::take_completion(const Completion& completion) {
   const std::unique_ptr<Answer> answer = std::move(answer_);
   last_generation_ = answer->generation();
   // What was cut off stands in the engine's sequence, but not in the history.

@@ -24,6 +24,17 @@ constexpr std::size_t kStateVersion = 1;
 /// In place of a tool that there is not any more.
 const AgentTool kNoTool;
 
+/// The only tool of this name, as its server has it, at the server of this identity, or null.
+const AgentTool* find_tool(const ToolHost& host, std::string_view server, std::string_view name) {
+  const AgentTool* found = nullptr;
+  for (const AgentTool& each : host.tools()) {
+    if (host.identity_of(each) != server || host.place_of(each).name != name) continue;
+    if (found != nullptr) return nullptr;
+    found = &each;
+  }
+  return found;
+}
+
 std::uint32_t count_in(const json::object& object, std::string_view name) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(number_in_state(object, name), UINT32_MAX));
@@ -68,6 +79,7 @@ json::object AgentRun::state_with(std::string_view unkept) const {
       one["state"] = is_begun                                        ? "begun"
                      : call->state == RunningCall::State::unapproved ? "unapproved"
                                                                      : "waiting";
+      one["at"] = {{"server", call->host->identity_of(*call->tool)}, {"name", call->place().name}};
     }
     if (!call->task.empty()) one["task"] = call->task;
     const CallPosition position = position_of(*call);
@@ -270,16 +282,16 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
   // At another agent, a tool of this name is another tool.
   const auto known = reached_.find(agent);
   ToolHost& host = known == reached_.end() ? *tools_ : *known->second.tools;
-  const auto& tools = host.tools();
-  const auto tool = known == reached_.end()
-                        ? tools.end()
-                        : std::ranges::find(tools, asked.name, &AgentTool::name);
+  // So it is at another server, whatever the model calls it now. The ended call needs none.
+  const json::object* const at = object_at(kept, "at");
+  const AgentTool* const tool = known == reached_.end() || at == nullptr
+                                    ? nullptr
+                                    : find_tool(host, text_at(*at, "server"), text_at(*at, "name"));
   const auto parsed = parse_json(arguments.empty() ? "{}" : arguments);
   if (!parsed || !parsed->is_object()) return broken_state("the arguments of a call are no object");
-  const bool is_gone = tool == tools.end();
-  const AgentTool& called = is_gone ? kNoTool : *tool;
-  ReactionPolicy policy = policy_of(asked.name, called, parsed->get_object());
-  const Duration grace = grace_of(asked.name);
+  const AgentTool& called = tool == nullptr ? kNoTool : *tool;
+  ReactionPolicy policy = policy_of(called.name, called, parsed->get_object());
+  const Duration grace = grace_of(called.name);
   auto call = std::make_shared<RunningCall>(static_cast<RunningCall::Owner&>(*this),
                                             std::move(asked), host, std::move(agent), called,
                                             parsed->get_object(), std::move(policy), grace);
@@ -301,8 +313,9 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
     ends(static_cast<ToolEnd::Status>(*status), std::string(text_at(*end, "text")));
   } else if (state != "unapproved" && state != "waiting" && state != "begun") {
     return broken_state("a call has no state");
-  } else if (is_gone) {
-    constexpr std::string_view kWhy = "there is no such tool any more";
+  } else if (tool == nullptr) {
+    constexpr std::string_view kWhy =
+        "its server is not there any more, or has no such tool any more";
     if (state == "begun") {
       ends(ToolEnd::Status::unknown,
            "It is not known whether the call was carried out: " + std::string(kWhy));
@@ -310,8 +323,8 @@ Result<void> AgentRun::restore_call(const json::object& kept, std::string_view o
       ends(ToolEnd::Status::failed, "The call was not made: " + std::string(kWhy));
     }
   } else if (state == "begun" && !goes_on && !tool->is_read_only) {
-    ends(ToolEnd::Status::unknown,
-         "It is not known whether the call was carried out: the agent stopped while it ran");
+    ToolEnd end = lost_end(*tool, "the agent stopped while it ran");
+    ends(end.status, std::move(end.text));
   } else if (!goes_on) {
     history_.forget_output(id);
   }

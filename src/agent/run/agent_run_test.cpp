@@ -579,11 +579,14 @@ TEST(AgentRun, WhatATimeBudgetEndsIsAnsweredOnceMore) {
   bench.model.end(Completion::Reason::tool_calls);
   bench.loop.run();
   bench.loop.advance(11s);
-  EXPECT_TRUE(bench.tools.started[0]->is_dropped);
   ASSERT_THAT(bench.model.asked, SizeIs(2));
   EXPECT_THAT(bench.model.last().request.tools, IsEmpty());
   bench.model.say("No time.");
   bench.model.end();
+  bench.loop.run();
+  EXPECT_FALSE(bench.tools.started[0]->is_dropped) << "it has its grace";
+  bench.loop.advance(500ms);
+  EXPECT_TRUE(bench.tools.started[0]->is_dropped);
   EXPECT_EQ(status_in(bench.take()), "incomplete");
 }
 

@@ -158,6 +158,9 @@ class FakeTools final : public ToolHost {
     const auto first = std::ranges::find(offered, tool.server, &AgentTool::server);
     return {server == nullptr ? &*first : server, tool.name};
   }
+  [[nodiscard]] std::string_view identity_of(const AgentTool& tool) const override {
+    return tool.server;
+  }
   std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override {
     auto one = std::make_shared<Running>();

@@ -26,7 +26,8 @@ class PassFilter {
     is_open_ = true;
     return std::move(held_);
   }
-  /// What is to be shown at the end.
+  /// What is to be shown at the end of an answer that is whole. One that was broken off may have
+  /// ended within the mark.
   std::string finish() {
     if (is_open_ || trimmed(held_) == kPass) return {};
     is_open_ = true;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/api/client_connection.hpp"
+#include "client/backoff.hpp"
 #include "client/session/contract/server_link.hpp"
 #include "core/log/log.hpp"
 #include "core/text/text.hpp"
@@ -15,6 +16,7 @@
 #include "net/http/status_codes.hpp"
 #include "protocol/log_message.hpp"
 #include "protocol/revision.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -26,11 +28,24 @@ bool hint(const json::object& annotations, std::string_view name, bool otherwise
 
 /// Whether a call may have been carried out that has ended with this error: no answer came in time,
 /// the connection broke, or something before the server gave up waiting for it, which those of
-/// Cloudflare say with codes of their own.
+/// Cloudflare say with codes of their own. Some say 503 also of a request that they have passed on.
 bool leaves_open(int code) {
-  constexpr std::array<int, 7> kCodes = {
-      kTimedOut, kRequestTimedOut, kInternalServerError, kBadGateway, kGatewayTimeout, 520, 524};
+  constexpr std::array<int, 9> kCodes = {kTimedOut,
+                                         kRequestTimedOut,
+                                         kInternalServerError,
+                                         kBadGateway,
+                                         kServiceUnavailable,
+                                         kGatewayTimeout,
+                                         520,
+                                         522,
+                                         524};
   return std::ranges::find(kCodes, code) != kCodes.end();
+}
+
+/// Whether a server that answers so to a question for the state of a task may answer it later. If
+/// it is busy or not reached, the client asks again.
+bool is_fault_of_server(int code) {
+  return code == kInternalError || code == kInternalServerError;
 }
 
 bool is_line_break(char c) {
@@ -99,7 +114,8 @@ class ClientTools::Call final : public ToolCall {
   ~Call() override {
     *alive_ = nullptr;
     running_->remove(server_, *this);
-    if (!task_.empty() && !answer_) cancel_task();
+    const bool has_ended = has_task_ended_ || (answer_ && *answer_);
+    if (!task_.empty() && !has_ended) cancel_task();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -240,8 +256,18 @@ class ClientTools::Call final : public ToolCall {
         return;
       }
     }
+    if (!answer && !task_.empty() && !has_task_ended_ && is_fault_of_server(answer.error().code)) {
+      if (const auto pause = state_retries_.next()) return follow_later(*pause);
+    }
     answer_ = std::move(answer);
     later();
+  }
+  void follow_later(Duration pause) {
+    loop_->schedule_at(loop_->clock().now() + pause, [alive = alive_] {
+      if (*alive == nullptr || (*alive)->task_.empty()) return;
+      (*alive)->is_answering_ = false;
+      (*alive)->follow((*alive)->task_);
+    });
   }
 
   void write(ToolChunk chunk) {
@@ -292,6 +318,7 @@ class ClientTools::Call final : public ToolCall {
   }
   void tell_status(const CallEvent& event) {
     const std::string_view status = text_at(event.params, "status");
+    state_retries_.reset();
     // The end of the call says more.
     has_task_ended_ = status == "completed" || status == "failed" || status == "cancelled";
     if (has_task_ended_) return;
@@ -351,6 +378,7 @@ class ClientTools::Call final : public ToolCall {
   std::function<void(Call&)> begin_anew_;  // if it cannot be taken up
   std::string task_;                       // that ends with the call; empty: none
   std::string told_status_ = "working";    // of the task; each begins so
+  Backoff state_retries_;                  // while its server fails to say its state
   bool has_task_ended_ = false;            // as its server has said
   bool may_be_task_ = false;               // the answer to come
   std::optional<Answer> answer_;
@@ -372,7 +400,9 @@ ClientTools::~ClientTools() {
   for (const Place& each : servers_) each.client.connection()->unlisten(each.listening);
 }
 
-void ClientTools::add(std::string label, Client client, const std::vector<Listed>& listed) {
+void ClientTools::add(AgentServer server, const std::vector<Listed>& listed) {
+  const std::string& label = server.label;
+  const Client& client = server.client;
   const auto is_taken = [&](const std::string& name) { return !names_.insert(name).second; };
   for (const Listed& each : listed) {
     std::string name = name_for_model(each.name);
@@ -406,8 +436,11 @@ void ClientTools::add(std::string label, Client client, const std::vector<Listed
         std::string text = is_its_own ? text_of_log_message(params) : std::string();
         if (!text.empty()) call->take_log(std::move(text));
       });
-  servers_.push_back(
-      {.label = std::move(label), .client = std::move(client), .listening = listening});
+  std::string identity = server.identity.empty() ? label : std::move(server.identity);
+  servers_.push_back({.label = std::move(server.label),
+                      .identity = std::move(identity),
+                      .client = std::move(server.client),
+                      .listening = listening});
 }
 
 bool ClientTools::may_become_task(const Client& client, const json::object& tool) const {

@@ -34,14 +34,17 @@ class ClientTools final : public ToolHost {
   ClientTools& operator=(const ClientTools&) = delete;
 
   /// Adds the tools of a server, in its order. A tool's name for the model is its own, with what
-  /// models' APIs do not take replaced by `_`, and with `label` before it if another server has a
-  /// tool of that name. Call it for all servers before the first run.
-  void add(std::string label, Client client, const std::vector<Listed>& listed);
+  /// models' APIs do not take replaced by `_`, and with its server's label before it if another
+  /// server has a tool of that name. Call it for all servers before the first run.
+  void add(AgentServer server, const std::vector<Listed>& listed);
 
   [[nodiscard]] const std::vector<AgentTool>& tools() const override { return tools_; }
   [[nodiscard]] ToolPlace place_of(const AgentTool& tool) const override {
     const Remote& remote = remote_of(tool);
     return {servers_[remote.server].client.connection().get(), remote.name};
+  }
+  [[nodiscard]] std::string_view identity_of(const AgentTool& tool) const override {
+    return servers_[remote_of(tool).server].identity;
   }
   /// Whether a tool, or what each run offers, has this name.
   [[nodiscard]] bool has_name(const std::string& name) const { return names_.contains(name); }
@@ -60,6 +63,7 @@ class ClientTools final : public ToolHost {
   };
   struct Place {
     std::string label;
+    std::string identity;
     Client client;
     std::uint64_t listening;  // to what belongs to no call
   };

@@ -71,7 +71,7 @@ struct ToolRequest {
   json::object arguments = {};
   std::string task = {};  // of its server, whose end is waited for instead; empty: none
   /// Where it is taken up instead; empty: it is made. If that is not possible, it is made anew if
-  /// its tool only reads, and has an unknown end otherwise.
+  /// its tool only reads, and has the end of lost_end() otherwise.
   std::string position = {};
   json::object meta = {};  // further members of `_meta`
   /// How long the server of a task may say nothing when its state is asked for; 0: no limit.
@@ -94,6 +94,8 @@ class ToolHost {
   [[nodiscard]] virtual const std::vector<AgentTool>& tools() const = 0;
   /// Of one of tools().
   [[nodiscard]] virtual ToolPlace place_of(const AgentTool& tool) const = 0;
+  /// What the server of one of tools() is known by in another process; lives as long as the host.
+  [[nodiscard]] virtual std::string_view identity_of(const AgentTool& tool) const = 0;
   /// Calls one of tools(). Whatever goes wrong is told to the sink.
   virtual std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                           std::shared_ptr<ToolCallSink> sink) = 0;

@@ -62,7 +62,7 @@ constexpr const char* kAgentExamples =
     "--policy says when the model is shown what a running tool has written: [TOOL:]WHEN, where\n"
     "WHEN is pass, chunk, every=N, pause[=TIME], match=REGEX, demand, idle or interrupt, and\n"
     "interrupt, min=TIME, reactions=N, tokens=N, wait=TIME and bytes=SIZE may follow behind "
-    "commas.\n"
+    "commas. reactions=0 and tokens=0 are no limit.\n"
     "Behind TOOL may be a JSON object: the policy is then that of calls with these arguments.\n"
     "\n"
     "Tools that may change something are called if you agree, or with --yes. Ctrl-C ends the "
@@ -181,7 +181,8 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
     auto client = connect_to(*std::move(target), arguments.remote, std::move(options));
     if (!client) throw std::move(client.error());
     labels.push_back(server_label(word, labels));
-    servers.push_back({.label = labels.back(), .client = *std::move(client)});
+    servers.push_back(
+        {.label = labels.back(), .client = *std::move(client), .identity = server_identity(words)});
   };
   for (const std::string& word : arguments.servers) open({.word = word}, word);
   if (!arguments.remote.command.empty()) {
@@ -190,10 +191,12 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
   return servers;
 }
 
-/// Takes the events of a run until its end.
-int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interrupts& interrupts) {
+/// Takes the events of a run until its end. `has_servers`: more than one.
+int follow(Run& run, const AgentArguments& arguments, bool has_servers, TraceWriter& trace,
+           Interrupts& interrupts) {
   EventPrinter printer(arguments.remote.as_json, arguments.for_ui);
-  ApprovalQuestions questions(run, !arguments.remote.as_json && !arguments.for_ui);
+  ApprovalQuestions questions(run, {.may_ask = !arguments.remote.as_json && !arguments.for_ui,
+                                    .names_servers = has_servers});
   const SteadyClock clock;
   bool was_cancelled = false;
   bool prints = true;
@@ -205,7 +208,14 @@ int follow(Run& run, const AgentArguments& arguments, TraceWriter& trace, Interr
     }
     const auto event = run.step(std::chrono::steady_clock::now() + kLook).event;
     if (!event) {
-      questions.on_rest(clock.now());
+      if (!questions.wants_to_ask_again(clock.now())) continue;
+      // Not in the middle of a line.
+      if (const std::string text = printer.finish(); prints && !text.empty()) {
+        const int printed = printer.print(text);
+        prints = printed == kExitOk;
+        if (!prints && printed != kExitInterrupted) return printed;
+      }
+      questions.ask_again();
       continue;
     }
     const json::object shown = run.to_object(*event);
@@ -379,7 +389,7 @@ int run_agent(AgentArguments& arguments) {
       const auto input = prompt->empty() ? std::nullopt : std::optional(*prompt);
       Run run = session.is_begun ? agent->resume(session.name, input, &parent)
                                  : agent->run(*prompt, session.name, &parent);
-      code = follow(run, arguments, trace, interrupts);
+      code = follow(run, arguments, options->servers.size() > 1, trace, interrupts);
     } catch (const Error& error) {
       code = complain_of_run({kExitFailure, error.message});
     }

@@ -92,6 +92,7 @@ TEST(ToolOptions, TheLastPolicyThatFitsACallCounts) {
   };
   EXPECT_EQ(when(build, {{"n", 1}, {"x", 0}}), on_idle);
   EXPECT_EQ(when(build, {{"n", 1}, {"m", 2}}), on_demand);
+  EXPECT_EQ(when(build, {{"n", 1.0}, {"m", 2}}), on_demand) << "the same number";
   EXPECT_EQ(when(build, {{"n", 2}}), std::nullopt);
   EXPECT_EQ(when({.name = "other"}, {{"n", 1}}), std::nullopt);
 }

@@ -32,8 +32,9 @@ void decide(Run& run, const std::string& call_id, bool agrees, std::string_view 
 void ApprovalQuestions::ask(const json::object& event) {
   if (is_closed_) return;
   const std::string call_id(text_at(event, "call_id"));
-  const std::string tool = one_line(text_at(event, "tool"));
-  if (!may_ask_ || !has_terminal_user()) {
+  std::string tool = one_line(text_at(event, "tool"));
+  if (options_.names_servers) tool += " of " + one_line(text_at(event, "server"));
+  if (!options_.may_ask || !has_terminal_user()) {
     complain("agent: " + tool + " is not called, because it may change something; --yes allows it");
     return decide(*run_, call_id, false, "nobody is there to agree");
   }
@@ -78,9 +79,15 @@ void ApprovalQuestions::on_output(TimePoint now) {
   if (!std::exchange(covered_at_, now)) write_all(STDERR_FILENO, "\n");
 }
 
-void ApprovalQuestions::on_rest(TimePoint now) {
+bool ApprovalQuestions::wants_to_ask_again(TimePoint now) {
   const std::lock_guard lock(mutex_);
-  if (!is_shown_ || !covered_at_ || now < *covered_at_ + kRest) return;
+  return is_shown_ && covered_at_ && now >= *covered_at_ + kRest;
+}
+
+void ApprovalQuestions::ask_again() {
+  const std::lock_guard lock(mutex_);
+  // It may have been answered just now.
+  if (!is_shown_) return;
   covered_at_.reset();
   write_all(STDERR_FILENO, open_->text);
 }

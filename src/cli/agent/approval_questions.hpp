@@ -21,8 +21,13 @@ namespace sluice {
 /// to one thread.
 class ApprovalQuestions {
  public:
-  /// `run` outlives this. `may_ask`: without it, and without a terminal, calls are rejected.
-  ApprovalQuestions(Run& run, bool may_ask) : run_(&run), may_ask_(may_ask) {}
+  struct Options {
+    bool may_ask = false;  // without it, and without a terminal, calls are rejected
+    bool names_servers = false;
+  };
+
+  /// `run` outlives this.
+  ApprovalQuestions(Run& run, Options options) : run_(&run), options_(options) {}
   ~ApprovalQuestions() { close(); }
   ApprovalQuestions(const ApprovalQuestions&) = delete;
   ApprovalQuestions& operator=(const ApprovalQuestions&) = delete;
@@ -36,8 +41,11 @@ class ApprovalQuestions {
 
   /// To be called before something else is shown, which then begins on a line of its own.
   void on_output(TimePoint now);
-  /// To be called while nothing is shown. Shows the question again if it was covered for a while.
-  void on_rest(TimePoint now);
+  /// While nothing is shown: whether the question was covered for a while, so that it is to be
+  /// shown again.
+  bool wants_to_ask_again(TimePoint now);
+  /// Shows it again, where a line begins.
+  void ask_again();
 
  private:
   struct Question {
@@ -50,7 +58,7 @@ class ApprovalQuestions {
   void put(Question& question);
 
   Run* run_;
-  const bool may_ask_;
+  const Options options_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::shared_ptr<Question>> waiting_;

@@ -18,7 +18,7 @@ constexpr Duration kLongestGrace = std::chrono::hours(24 * 7);
 bool has_arguments(const json::object& given, const json::object& wanted) {
   return std::ranges::all_of(wanted, [&given](const auto& each) {
     const json::value* const value = given.if_contains(each.key());
-    return value != nullptr && *value == each.value();
+    return value != nullptr && is_same_value(*value, each.value());
   });
 }
 

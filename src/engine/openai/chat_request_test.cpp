@@ -110,12 +110,18 @@ TEST(ChatRequestTest, ToolsOfMcpAreFunctions) {
   // OpenAI refuses a schema of an object without properties.
   request.tools = R"([{"name":"add","description":"Adds","inputSchema":{"type":"object"}},)"
                   R"({"name":"one","inputSchema":{"additionalProperties":false}},)"
+                  R"({"name":"nil","inputSchema":{"type":"object","properties":null,)"
+                  R"("required":null}},{"name":"list","inputSchema":{"properties":[]}},)"
                   R"({"type":"function","function":{"name":"now"}}])";
   EXPECT_THAT(*chat_request(request, "m", kCommonDialect),
               HasSubstr(R"("tools":[{"type":"function","function":{"name":"add",)"
                         R"("description":"Adds","parameters":{"type":"object","properties":{}}}},)"
                         R"({"type":"function","function":{"name":"one","parameters":{)"
                         R"("additionalProperties":false,"type":"object","properties":{}}}},)"
+                        R"({"type":"function","function":{"name":"nil",)"
+                        R"("parameters":{"type":"object","properties":{}}}},)"
+                        R"({"type":"function","function":{"name":"list",)"
+                        R"("parameters":{"properties":{},"type":"object"}}},)"
                         R"({"type":"function","function":{"name":"now",)"
                         R"("parameters":{"type":"object","properties":{}}}}])"));
   for (const char* const wrong : {"[", "{}", "[1]"}) {

@@ -18,9 +18,14 @@ json::object function_of(const json::object& given) {
   const json::object* schema = object_at(definition, "parameters");
   if (schema == nullptr) schema = object_at(definition, "inputSchema");
   json::object parameters = schema == nullptr ? json::object() : *schema;
-  // Tools without parameters may have neither (MCP), but OpenAI demands both.
+  // Tools without parameters may have neither (MCP), or what a language has for an empty map, but
+  // OpenAI demands both.
   parameters.emplace("type", "object");
-  if (text_at(parameters, "type") == "object") parameters.emplace("properties", json::object());
+  if (text_at(parameters, "type") == "object" && object_at(parameters, "properties") == nullptr) {
+    parameters["properties"] = json::object();
+  }
+  const json::value* const required = parameters.if_contains("required");
+  if (required != nullptr && required->is_null()) parameters.erase("required");
   out["parameters"] = std::move(parameters);
   return out;
 }

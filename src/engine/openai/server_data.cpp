@@ -1,6 +1,7 @@
 #include "engine/openai/server_data.hpp"
 
 #include <array>
+#include <span>
 
 #include "json/members.hpp"
 
@@ -12,9 +13,13 @@ constexpr std::array<std::string_view, 1> kOfMessages = {"reasoning_content"};
 /// Objects of a call, each of which comes whole (Gemini, OpenAI compatibility, Thought signatures).
 constexpr std::array<std::string_view, 1> kOfCalls = {"extra_content"};
 
-void add_members(const json::object* from, json::object& to) {
-  if (from == nullptr) return;
-  for (const auto& [name, value] : *from) to[name] = value;
+/// Adds the members of these names that are of this kind. What was kept may be damaged.
+void add_members(const json::object* from, std::span<const std::string_view> names, json::kind kind,
+                 json::object& to) {
+  for (const std::string_view name : names) {
+    const json::value* const value = from == nullptr ? nullptr : from->if_contains(name);
+    if (value != nullptr && value->kind() == kind) to[name] = *value;
+  }
 }
 
 }  // namespace
@@ -56,12 +61,13 @@ void give_back(std::string_view kept, std::string_view server, json::object& mes
   const auto parsed = parse_json(kept);
   const json::object* const data = parsed ? parsed->if_object() : nullptr;
   if (data == nullptr || text_at(*data, "server") != server) return;
-  add_members(object_at(*data, "message"), message);
+  add_members(object_at(*data, "message"), kOfMessages, json::kind::string, message);
   const json::object* const calls = object_at(*data, "calls");
   if (calls == nullptr) return;
   std::size_t at = 0;
   for (json::value& call : message["tool_calls"].as_array()) {
-    add_members(object_at(*calls, std::to_string(at++)), call.as_object());
+    add_members(object_at(*calls, std::to_string(at++)), kOfCalls, json::kind::object,
+                call.as_object());
   }
 }
 

@@ -81,5 +81,19 @@ TEST(ServerDataTest, WhatWasKeptAndIsBrokenIsIgnored) {
   }
 }
 
+TEST(ServerDataTest, OfWhatIsDamagedNothingElseIsTaken) {
+  const std::string sound = next_request("", kServer);
+  const auto damaged = [](const std::string& members) {
+    return R"({"server":")" + std::string(kServer) + "\"," + members + "}";
+  };
+  for (const char* const members :
+       {R"("message":{"tool_calls":{},"role":"system","content":5},"calls":{})",
+        R"("message":{"reasoning_content":{}},"calls":{"0":{"extra_content":"x"}})",
+        R"("calls":{"0":{"id":"evil","function":5,"type":null},"1":[],"7":{}})",
+        R"("message":[],"calls":[])"}) {
+    EXPECT_EQ(next_request(damaged(members), kServer), sound) << members;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

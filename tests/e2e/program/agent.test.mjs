@@ -343,6 +343,38 @@ test('a session whose program was killed goes on without doing anything twice', 
   check_history(model.asked[1]);
 });
 
+test('a call is taken up at its server, in whatever order servers are named', async (t) => {
+  const env = { XDG_STATE_HOME: temporary_folder(t) };
+  // Both have the same tools.
+  const [one, two] = [await start_example(t, 'relay'), await start_example(t, 'relay')];
+  const model = await scripted_model(t, (messages, number) =>
+    number === 1
+      ? { calls: [{ name: 'stream_numbers', arguments: { count: 20 } }] }
+      : { text: messages.at(-1).content },
+  );
+  const args = (key, ...servers) => [
+    ...['--model', model.url, '--policy', 'pass', '--session', 'work', '--revision', '2025-11-25'],
+    ...servers.flatMap(({ mcp_url }) => ['--server', `${mcp_url}?key=${key}`]),
+  ];
+  const child = spawn(program, ['agent', ...args('old', one, two), 'Stream'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let seen = '';
+  while (!/\| 2 /.test(seen)) seen += (await once(child.stdout, 'data'))[0];
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const { code, events, stderr } = await events_of(args('new', two, one), { env });
+  assert.equal(code, 0, stderr);
+  const [{ tool, server }] = of_type(events, 'sluice:tool.output.started');
+  assert.deepEqual([tool, server], ['stream_numbers', new URL(one.mcp_url).host]);
+  const [{ status, text }] = of_type(events, 'sluice:tool.output.done');
+  assert.equal(status, 'completed', text);
+  assert.match(text, /^2 4 .* 40\.$/);
+  assert.ok(of_type(events, 'sluice:tool.output.delta').every(({ restart }) => !restart));
+  check_history(model.asked[1]);
+});
+
 test('the spans of a run reach a collector of OpenTelemetry, in the trace of the environment', async (t) => {
   const got = [];
   const collector = createServer((request, response) => {

@@ -18,6 +18,17 @@ const agent = (t, model, { mcp_url }, ...more) =>
 
 const asks = (seen) => seen.includes('It may change something. [y/N]');
 
+// What a model says that makes calls: [id, name, arguments].
+const calls = (...made) =>
+  delta({
+    tool_calls: made.map(([id, name, given], index) => ({
+      index,
+      id,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(given) },
+    })),
+  });
+
 test('a call is made if the user says so', async (t) => {
   const server = await start_example(t, 'streaming-tool');
   for (const [answer, result] of [['y', '{"sum":6}'], ['n', 'The user rejected this call']]) {
@@ -93,18 +104,38 @@ test('what tools write is shown while it asks for a call', async (t) => {
   assert.ok(terminal.seen.includes('({"sum":6})'), terminal.seen);
 });
 
+test('a question that is asked once more begins a line, and names the server', async (t) => {
+  const server = await start_example(t, 'streaming-tool');
+  const relay = await start_example(t, 'relay');
+  let go_on;
+  const is_asked = new Promise((resolve) => (go_on = resolve));
+  let turn = 0;
+  const model = await start_api(t, async (_, reply) => {
+    if (++turn === 1) {
+      const both = calls(['s', 'stream_numbers', { count: 2 }], ['c', 'count', { to: 3 }]);
+      return reply.done(both, delta({}, 'tool_calls'));
+    }
+    if (turn > 2) return reply.done(...words('Well.'), ...kStop);
+    reply.send(...words('Let me '));
+    await is_asked;
+    reply.done(...words('think.'), ...kStop);
+  });
+  const terminal = agent(t, model, server, '--server', relay.mcp_url, '--policy', 'chunk');
+  await terminal.until((seen) => seen.includes('Let me '), 'it begins to speak');
+  const from = terminal.seen.indexOf('Let me ');
+  const seen = await terminal.until((text) => text.includes('[y/N]'), 'it asks once more', { from });
+  const { host } = new URL(server.mcp_url);
+  assert.ok(seen.slice(seen.indexOf('Let me ')).includes(`\nCall count of ${host} with`), seen);
+  assert.ok(!seen.includes('Let me Call'), seen);
+  go_on();
+  await terminal.until((text) => text.includes('think.'), 'it goes on', { from });
+  terminal.type('n\n');
+  assert.equal(await terminal.exit_code(), 0, terminal.seen);
+});
+
 test('a question for a call that the model cancels is withdrawn', async (t) => {
   const server = await start_example(t, 'streaming-tool');
   const relay = await start_example(t, 'relay');
-  const calls = (...made) =>
-    delta({
-      tool_calls: made.map(([id, name, given], index) => ({
-        index,
-        id,
-        type: 'function',
-        function: { name, arguments: JSON.stringify(given) },
-      })),
-    });
   let go_on;
   const is_shown = new Promise((resolve) => (go_on = resolve));
   const model = await start_api(t, async ({ messages }, reply) => {
