@@ -60,10 +60,10 @@ void ProxyService::open(std::function<void(Result<json::object>)> done) {
 
 void ProxyService::run(const ShutdownSignals& signals, bool hurries,
                        const std::function<void()>& on_end) {
-  static_cast<void>(signals.wait());
+  const bool is_signalled = signals.wait() == SignalRequest::end;
   if (on_end) on_end();
-  // Whoever has closed the input or sent a signal before will not wait long.
-  bool is_pressed = false;
+  // Whoever has sent a signal before will not wait long, nor will a host that has closed the input.
+  bool is_pressed = is_signalled && hurries;
   const auto presses = [&] {
     is_pressed = is_pressed || signals.take() == SignalRequest::end;
     return is_pressed;

@@ -24,7 +24,8 @@ class ProxyService {
   void open(std::function<void(Result<json::object>)> done);
   /// Blocks until `signals` ask for the end. Then calls `on_end`, which may be empty, and ends
   /// everything: calls have the configured time to end by themselves, unless another signal follows
-  /// or `hurries` is set.
+  /// or `hurries` is set: nobody but the host of this program is served. Servers that are programs
+  /// have some seconds for their end, and one second once the host has asked again.
   void run(const ShutdownSignals& signals, bool hurries, const std::function<void()>& on_end = {});
 
  private:

@@ -153,8 +153,7 @@ SignalRequest ShutdownSignals::wait() const {
                                 {.fd = input_ended_.get(), .events = POLLIN, .revents = 0}}};
   while (::poll(either.data(), either.size(), -1) < 0) {
   }
-  const SignalRequest request = take();
-  return request == SignalRequest::none ? SignalRequest::end : request;
+  return take();
 }
 
 int ShutdownSignals::take_signal() const {

@@ -35,7 +35,7 @@ class ShutdownSignals {
 
   /// Reports the end of standard input. Thread-safe.
   void input_ended() const;
-  /// Blocks until there is a request. Consumes the signal, if it is one.
+  /// Blocks until there is a request. Consumes the signal, if it is one; none: the input has ended.
   [[nodiscard]] SignalRequest wait() const;
   /// Consumes a pending signal, if there is one.
   [[nodiscard]] SignalRequest take() const;

@@ -269,7 +269,7 @@ TEST(ShutdownSignals, AreTheEndOfTheInput) {
   std::thread([] {
     const ShutdownSignals signals;
     signals.input_ended();
-    EXPECT_EQ(signals.wait(), SignalRequest::end);
+    EXPECT_EQ(signals.wait(), SignalRequest::none);
   }).join();
 }
 
