@@ -143,7 +143,8 @@ TEST_F(TakenUpCallsTest, AreMadeAnewIfTheyOnlyRead) {
 }
 
 TEST_F(TakenUpCallsTest, ThatCannotBeMadeAnewEndWithTheReason) {
-  const json::object snapshot = left("look");
+  json::object snapshot = left("look");
+  snapshot.at("calls").at(0).at("position") = "broken";
   go_on.set_value();
   const ScriptedModel model({says("It is not there.")});
   const Agent later = agent(model);

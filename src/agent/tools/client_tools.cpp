@@ -436,7 +436,7 @@ void ClientTools::add(AgentServer server, const std::vector<Listed>& listed) {
         std::string text = is_its_own ? text_of_log_message(params) : std::string();
         if (!text.empty()) call->take_log(std::move(text));
       });
-  std::string identity = server.identity.empty() ? label : std::move(server.identity);
+  std::string identity = server.identity.empty() ? label : server.identity;
   servers_.push_back({.label = std::move(server.label),
                       .identity = std::move(identity),
                       .client = std::move(server.client),
