@@ -144,6 +144,7 @@ struct Model {
   std::vector<int> cached;  // tokens, one number for each of the batch
   std::atomic<bool> is_running = false;
   std::atomic<bool> is_aborted = false;
+  std::atomic<int> aborts = 0;  // calls of rkllm_abort()
 };
 
 /// The result of a function that a script says by its name, such as "lora -1". Nothing: it says
@@ -313,15 +314,20 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
             std::to_string(given.encoder_v_cache[last]);
   }
 #endif
+  const int aborts = model.aborts;
   log(line);
   if (const RKLLMPromptCacheParam* const cache = params.prompt_cache_params;
       cache != nullptr && cache->save_prompt_cache != 0) {
     std::ofstream(cache->prompt_cache_path) << "cache" << describe(input) << '\n';
   }
-  if (model.is_running.exchange(true)) return -1;
-  model.is_aborted = false;
   const bool goes_on = model.is_paused;
   if (!goes_on) model.at = first_step(model.script, model.turns++);
+  const bool is_deaf = model.at < model.script.size() && model.script[model.at].word == "deaf";
+  while (is_deaf && model.aborts == aborts) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (model.is_running.exchange(true)) return -1;
+  model.is_aborted = false;
   model.is_paused = false;
   int limit = model.max_new_tokens;
 #if FAKE_RKLLM_ABI == 130
@@ -473,7 +479,10 @@ int rkllm_abort(LLMHandle handle) {
   for (const Step& step : model.script) {
     if (step.word == "abort" && step.rest == "hang") misbehave({"hang", ""});
   }
-  if (!model.is_running) return -1;
+  if (!model.is_running) {
+    ++model.aborts;
+    return -1;
+  }
   model.is_aborted = true;
   return 0;
 }

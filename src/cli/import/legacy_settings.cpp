@@ -15,6 +15,7 @@
 #include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "json/path.hpp"
+#include "net/loop/address_kind.hpp"
 
 namespace sluice {
 namespace {
@@ -183,6 +184,21 @@ struct LegacyTransport {
   bool is_on = false;
 };
 
+constexpr std::uint16_t kHttpPort = 8082;
+constexpr std::uint16_t kWebsocketPort = 8083;
+
+/// Whether who listens at `wide` is reached at the addresses of `other`, too.
+bool covers(const HostPort& wide, const HostPort& other) {
+  if (wide.port != other.port) return false;
+  if (wide.host == other.host || wide.host == "::") return true;
+  if (wide.host == "0.0.0.0") return !other.host.contains(':');
+  return wide.host == "localhost" && is_this_machine(other.host);
+}
+
+bool overlap(const HostPort& one, const HostPort& other) {
+  return covers(one, other) || covers(other, one);
+}
+
 class LegacyImport {
  public:
   explicit LegacyImport(std::string_view name) : name_(name) {}
@@ -193,7 +209,7 @@ class LegacyImport {
     if (Result<void> done = read_section(*all, ""); !done) return std::unexpected(done.error());
     if (Result<void> done = listen(); !done) return std::unexpected(done.error());
     if (Result<void> fits = check_together(out_.loaded.config); !fits) {
-      return fail(kExitUsage, name_ + ": " + fits.error().message);
+      return fail(kExitUsage, name_ + ": " + place_of(fits.error().message) + fits.error().message);
     }
     return std::move(out_);
   }
@@ -201,6 +217,16 @@ class LegacyImport {
  private:
   [[nodiscard]] std::unexpected<Error> wrong(const std::string& path, std::string_view what) const {
     return fail(kExitUsage, name_ + ": " + path + ": " + std::string(what));
+  }
+  /// Where the setting is from whose flag begins this message, such as "rkllm.max_context_len: ";
+  /// empty: it is none of the file.
+  [[nodiscard]] std::string place_of(std::string_view message) const {
+    const std::string_view flag = message.substr(0, message.find(':'));
+    const auto all = serve_settings();
+    const auto found = std::ranges::find(all, flag, &Setting::flag);
+    if (found == all.end()) return "";
+    const auto origin = out_.loaded.origins.find(found->key);
+    return origin == out_.loaded.origins.end() ? "" : origin->second + ": ";
   }
   void note(const std::string& path, std::string_view why) {
     out_.notes.push_back(name_ + ": " + path + " is left out: " + std::string(why));
@@ -219,6 +245,7 @@ class LegacyImport {
       if (known != kLegacySettings.end()) {
         if (!value.is_null()) done = take(*known, path, value);
       } else if (has_settings(path + ".")) {
+        if (value.is_null()) continue;
         const json::object* const inner = value.if_object();
         if (inner == nullptr) return wrong(path, "give an object");
         if (LegacyTransport* const transport = find(path)) transport->is_on = true;
@@ -344,11 +371,17 @@ class LegacyImport {
     const auto& [tcp, http, websocket] = transports_;
     std::vector<HostPort> places;
     for (const LegacyTransport* const each : {&http, &websocket}) {
-      if (each->is_on && std::ranges::find(places, each->at) == places.end()) {
+      if (!each->is_on) continue;
+      const auto same = std::ranges::find_if(
+          places, [each](const HostPort& other) { return overlap(each->at, other); });
+      if (same == places.end()) {
         places.push_back(each->at);
+      } else if (covers(each->at, *same)) {
+        *same = each->at;
       }
     }
-    if (tcp.is_on && std::ranges::find(places, tcp.at) != places.end()) {
+    const auto is_of_tcp = [&tcp](const HostPort& place) { return overlap(tcp.at, place); };
+    if (tcp.is_on && std::ranges::any_of(places, is_of_tcp)) {
       return wrong("transports.tcp", to_text(tcp.at) + " is where HTTP or WebSockets are served");
     }
     if (is_over_stdio && (tcp.is_on || !places.empty())) {
@@ -368,9 +401,12 @@ class LegacyImport {
       if (done) done = store("legacy_listen", "transports.tcp", to_text(tcp.at));
     }
     if (done && places.empty() && !is_over_stdio && (tcp.is_on || !switches_.empty())) {
-      // Its default may be the port of TCP.
       note("transports.enable_http", "HTTP is always served, here for this machine alone");
-      done = store("port", "transports.http.port", std::to_string(transports_[1].at.port));
+      // Our default may be the port of TCP, as may be the first of these.
+      const std::array ports = {transports_[1].at.port, kHttpPort, kWebsocketPort};
+      const auto port = std::ranges::find_if(
+          ports, [&tcp](std::uint16_t each) { return !tcp.is_on || each != tcp.at.port; });
+      done = store("port", "transports.http.port", std::to_string(*port));
     }
     if (done && places.size() == 1) {
       done = store("host", "transports", places.front().host);
@@ -391,8 +427,8 @@ class LegacyImport {
   /// With NANO's ports, and our address: NANO's is every address.
   std::array<LegacyTransport, 3> transports_ = {
       {{.name = "tcp", .at = {.host = "127.0.0.1", .port = 8080}},
-       {.name = "http", .at = {.host = "127.0.0.1", .port = 8082}},
-       {.name = "websocket", .at = {.host = "127.0.0.1", .port = 8083}}}};
+       {.name = "http", .at = {.host = "127.0.0.1", .port = kHttpPort}},
+       {.name = "websocket", .at = {.host = "127.0.0.1", .port = kWebsocketPort}}}};
   std::vector<std::pair<std::string, bool>> switches_;
 };
 

@@ -113,7 +113,8 @@ TEST(LegacySettings, EverySettingIsTakenOrNoted) {
 
 TEST(LegacySettings, NothingMeansOurDefaults) {
   for (const std::string_view text :
-       {"{}", R"({"server":{},"rkllm":{"default_model_path":null}})", "\xEF\xBB\xBF{} // none",
+       {"{}", R"({"server":{},"rkllm":{"default_model_path":null}})",
+        R"({"transports":{"tcp":null},"server":null})", "\xEF\xBB\xBF{} // none",
         R"({"server":{"enable_logging":true,"log_file":"",},})"}) {
     const ImportedSettings imported = import(text);
     EXPECT_THAT(imported.notes, IsEmpty());
@@ -148,6 +149,35 @@ TEST(LegacySettings, TcpAloneLeavesItsPortToItself) {
   EXPECT_EQ(to_text(served(imported).legacy_listen), "127.0.0.1:8080");
   EXPECT_THAT(places_of(served(imported)), ElementsAre("127.0.0.1:8082"));
   EXPECT_THAT(imported.notes, ElementsAre(HasSubstr("HTTP is always served")));
+}
+
+TEST(LegacySettings, TcpAloneMayHaveThePortOfHttp) {
+  for (
+      const std::string_view text :
+      {R"({"transports":{"enable_tcp":true,"tcp":{"port":8082}}})",
+       R"({"transports":{"enable_tcp":true,"tcp":{"port":8082},"http":{"port":8082},"enable_http":false}})"}) {
+    EXPECT_THAT(places_of(config_of(text)), ElementsAre("127.0.0.1:8083"));
+  }
+}
+
+TEST(LegacySettings, OnePlaceMayHaveSeveralNames) {
+  const auto places = [](std::string_view http, std::string_view websocket) {
+    return places_of(config_of(R"({"transports":{"http":{"port":9001,"host":")" +
+                               std::string(http) + R"("},"websocket":{"port":9001,"host":")" +
+                               std::string(websocket) + R"("}}})"));
+  };
+  EXPECT_THAT(places("127.0.0.1", "0.0.0.0"), ElementsAre("0.0.0.0:9001"));
+  EXPECT_THAT(places("0.0.0.0", "localhost"), ElementsAre("0.0.0.0:9001"));
+  EXPECT_THAT(places("127.0.0.1", "localhost"), ElementsAre("localhost:9001"));
+  EXPECT_THAT(places("127.0.0.1", "::1"), ElementsAre("127.0.0.1:9001", "[::1]:9001"));
+  EXPECT_THAT(
+      error_of(R"({"transports":{"tcp":{"port":9000,"host":"0.0.0.0"},"http":{"port":9000}}})"),
+      HasSubstr("0.0.0.0:9000 is where HTTP or WebSockets are served"));
+}
+
+TEST(LegacySettings, EveryCharacterIsPrintedSoThatItIsReadBack) {
+  const ServeConfig config = config_of(R"({"server":{"log_file":"/l\u007f\u0001\"\\"}})");
+  EXPECT_EQ(config.log.file, "/l\x7F\x01\"\\");
 }
 
 TEST(LegacySettings, StdioAloneIsServed) {
@@ -201,6 +231,12 @@ TEST(LegacySettings, ErrorsNameThePlace) {
             "settings.json: transports.http.port: 65536 is not allowed here"},
            {R"({"transports":{"http":{"host":"a b"}}})",
             "settings.json: transports.http.host: \"a b\" is not allowed here; give an address"},
+           {R"({"transports":{"http":{"host":"http://127.0.0.1"}}})",
+            "settings.json: transports.http.host: \"http://127.0.0.1\" is not allowed here"},
+           {R"({"transports":{"http":{"host":"127.0.0.1:99"}}})",
+            "settings.json: transports.http.host: \"127.0.0.1:99\" is not allowed here"},
+           {R"({"rkllm":{"max_context_len":1000000000}})",
+            "settings.json: rkllm.max_context_len: --context: 1000000000 tokens"},
            {R"({"transports":{"http":{"timeout_ms":-1}}})",
             "settings.json: transports.http.timeout_ms: \"-1ms\" is not allowed here; give a time"},
            {R"({"transports":{"websocket":{"ping_interval_ms":1}}})",
@@ -209,7 +245,8 @@ TEST(LegacySettings, ErrorsNameThePlace) {
             "settings.json: transports.http.max_body_size: \"12\" is not allowed here; give a "
             "size"},
            {R"({"transports":{"http":{"max_body_size":1073741824}}})",
-            "settings.json: --max-body: 1GiB is more than half of --max-total-buffers"},
+            "settings.json: transports.http.max_body_size: --max-body: 1GiB is more than half of "
+            "--max-total-buffers"},
            {R"({"limits":{"max_pending_requests":-3}})",
             "settings.json: limits.max_pending_requests: \"-3\" is not allowed here"},
            {R"({"transports":{"tcp":{"port":9000},"http":{"port":9000}}})",

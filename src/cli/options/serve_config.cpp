@@ -187,7 +187,10 @@ Result<void> load_api_key_file(ServeConfig::Access& access, const ConfigSources&
 }
 
 void append_toml_string(std::string& out, std::string_view text) {
-  append_json_string(out, text);  // TOML's basic strings have the same escapes as JSON
+  // TOML's basic strings have the same escapes as JSON, but U+007F needs one.
+  std::string json;
+  append_json_string(json, text);
+  for (const char c : json) c == '\x7F' ? out.append("\\u007F") : out.append(1, c);
 }
 
 /// Appends the part of a setting after "key = ".

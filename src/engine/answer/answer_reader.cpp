@@ -10,6 +10,8 @@ namespace {
 /// A parser starts from the beginning each time. It runs again only when the text has grown by this
 /// fraction of its length, so that the total work stays proportional to the text.
 constexpr std::size_t kReparseFraction = 512;
+/// The same once there are calls, which come at the end: hardly anything can be passed on before.
+constexpr std::size_t kReparseFractionInCalls = 8;
 
 constexpr std::size_t kCallIdBytes = 12;
 
@@ -80,9 +82,13 @@ void AnswerReader::read(std::string_view text, std::vector<Delta>& out) {
     return;
   }
   raw_ += text;
-  if (raw_.size() - parsed_ <= raw_.size() / kReparseFraction) return;
+  const std::size_t fraction = in_calls_ ? kReparseFractionInCalls : kReparseFraction;
+  if (raw_.size() - parsed_ <= raw_.size() / fraction) return;
   parsed_ = raw_.size();
-  if (const auto answer = parser_->parse(raw_, false)) emit_parsed(*answer, out);
+  const auto answer = parser_->parse(raw_, false);
+  if (!answer) return;
+  in_calls_ = in_calls_ || answer->has_calls;
+  emit_parsed(*answer, out);
 }
 
 /// Passes on the deltas up to the first stop string in the text.

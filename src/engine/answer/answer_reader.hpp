@@ -26,14 +26,16 @@ struct ParsedAnswer {
   std::string text;
   std::vector<ParsedCall> tool_calls;
   bool begins_call = false;  // whether a text that is not whole has at least begun one
+  bool has_calls = false;    // the same, and what has begun is certainly one
 };
 
 /// Parses a format that has more structure than marks around the reasoning.
 class AnswerParser {
  public:
   virtual ~AnswerParser() = default;
-  /// Parses the text from its beginning. `whole` says that the text, and so its tool calls, are
-  /// complete. Returns nothing if the text does not fit the format.
+  /// Parses the text from its beginning. `whole` says that the text is complete: its tool calls are
+  /// those that are, and what the model has written besides them is text, whatever it looks like.
+  /// Returns nothing if the text does not fit the format.
   virtual std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) = 0;
 };
 
@@ -79,6 +81,7 @@ class AnswerReader {
   std::unique_ptr<AnswerParser> parser_;
   std::string raw_;             // all text so far, for the parser
   std::size_t parsed_ = 0;      // the length of raw_ when it was last parsed
+  bool in_calls_ = false;       // no more than its calls is expected
   ParsedAnswer seen_;           // the part that has been passed on
   std::vector<Delta> scratch_;  // empty between calls
   bool stopped_ = false;

@@ -106,6 +106,27 @@ TEST(AnswerReader, ACallThatIsCutOffIsToldFromText) {
   EXPECT_EQ(ending("T:yes", true), AnswerReader::Ending::text);
 }
 
+TEST(AnswerReader, ManyCallsAreNotParsedAnewWithEachPiece) {
+  /// Counts the bytes that it is given.
+  class CountingParser final : public AnswerParser {
+   public:
+    explicit CountingParser(std::size_t& bytes) : bytes_(&bytes) {}
+    std::optional<ParsedAnswer> parse(const std::string& raw, bool /*whole*/) override {
+      *bytes_ += raw.size();
+      ParsedAnswer answer;
+      answer.has_calls = true;
+      return answer;
+    }
+
+   private:
+    std::size_t* bytes_;
+  };
+  std::size_t bytes = 0;
+  const std::vector<std::string> pieces(1000, "C:call;");
+  read_answer({.parser = std::make_unique<CountingParser>(bytes)}, pieces);
+  EXPECT_LT(bytes, 20 * 1000 * pieces.front().size());
+}
+
 TEST(AnswerReader, KnowsWhetherItIsInTheText) {
   const auto in_text = [](AnswerReader::Options options, std::string_view bytes) {
     AnswerReader reader(std::move(options));

@@ -225,6 +225,8 @@ TEST_F(EngineFunctionsTest, WhoeverSharesAnAddressNamesItsSession) {
   EXPECT_THAT(ask("set_chat_template", R"("prompt_prefix":"x")", shared),
               AllOf(HasSubstr("-32602"), HasSubstr("call init, and pass the handle_id")));
   EXPECT_THAT(ask("rkllm_run", R"("prompt":"a","keep_history":1)", shared),
+              HasSubstr("keep_history needs a session, and handle_id is missing; call init"));
+  EXPECT_THAT(ask("rkllm_run", R"("prompt":"a","keep_history":1)"),
               HasSubstr("keep_history needs a session; call init first"));
   const std::string begun = ask("init", "", shared);
   const std::string id = begun.substr(begun.find(R"("handle_id":)") + 13, 16);

@@ -228,7 +228,12 @@ Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const RunConte
   if (*session != nullptr) {
     turn = (*session)->prepare(run);
   } else if (run.keep_history) {
-    return fail(kInvalidParams, "Invalid params: keep_history needs a session; call init first");
+    return fail(
+        kInvalidParams,
+        ModelSessions::has_own_place(caller)
+            ? "Invalid params: keep_history needs a session; call init first"
+            : "Invalid params: keep_history needs a session, and handle_id is missing; call "
+              "init, and pass the handle_id that it returns");
   }
   apply(run.settings, run.request);
   return turn;

@@ -6,6 +6,7 @@
 
 #include "core/log/log.hpp"
 #include "core/text/base64.hpp"
+#include "core/text/utf8.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "rpc/error_codes.hpp"
 #include "sluice/schema.hpp"
@@ -63,6 +64,20 @@ bool replaces(const Step& later, const Step& earlier) {
          (later.kind == Kind::cross_attention && earlier.kind == Kind::cross_attention);
 }
 
+/// Of the file of a change; empty: it has none.
+std::string_view path_of(const ModelChange& change) {
+  return std::visit(
+      [](const auto& each) -> std::string_view {
+        if constexpr (requires { each.file; }) return each.file.path;
+        return {};
+      },
+      change);
+}
+
+std::unexpected<Error> name_is_taken() {
+  return fail(kInvalidParams, "Invalid params: another adapter has this name");
+}
+
 void tell(Step& step, const Result<void>& outcome) {
   for (ChangeDone& each : std::exchange(step.waiting, {})) each(outcome);
 }
@@ -70,21 +85,28 @@ void tell(Step& step, const Result<void>& outcome) {
 }  // namespace
 
 void ModelAssets::add(ModelChange change, ChangeDone then) {
+  if (!is_valid_utf8(path_of(change))) {
+    return then(fail(kInvalidParams,
+                     "Invalid params: the file is in a folder whose path is not UTF-8, "
+                     "and the runtime would be given another"));
+  }
   Step step = std::visit([](auto& each) { return step_of(std::move(each)); }, change);
   if (step.kind == Step::Kind::adapter) {
-    std::size_t adapters = 0;
+    std::set<std::string_view> names;
+    for (const auto& [name, params] : named_) {
+      names.insert(name);
+      if (name == step.name && params != step.params) return then(name_is_taken());
+    }
     for (auto& [number, known] : steps_) {
       if (known.kind != Step::Kind::adapter) continue;
-      ++adapters;
+      names.insert(known.name);
       if (known.name != step.name) continue;
-      if (known.params != step.params) {
-        return then(fail(kInvalidParams, "Invalid params: another adapter has this name"));
-      }
+      if (known.params != step.params) return then(name_is_taken());
       if (known.is_done) return then({});
       known.waiting.push_back(std::move(then));
       return;
     }
-    if (adapters >= LoadLora::kMost) {
+    if (names.size() >= LoadLora::kMost && !names.contains(step.name)) {
       return then(fail(kInvalidParams, "Invalid params: there are " +
                                            std::to_string(LoadLora::kMost) +
                                            " adapters, and more are not loaded"));
@@ -120,6 +142,7 @@ void ModelAssets::succeed(std::uint64_t number, Step& step) {
   step.is_done = true;
   if (step.kind == Step::Kind::cross_attention) has_lost_cross_attention_ = false;
   if (step.kind == Step::Kind::adapter) {
+    named_.try_emplace(step.name, step.params);
     const std::lock_guard lock(mutex_);
     adapters_.insert(step.name);
   }

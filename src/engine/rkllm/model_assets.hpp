@@ -58,6 +58,9 @@ class ModelAssets {
 
   std::map<std::uint64_t, Step> steps_;
   std::uint64_t last_ = 0;
+  /// The adapters that a process has loaded, by their names, which they keep: one that is lost may
+  /// still be in another process.
+  std::map<std::string, json::object> named_;
   mutable std::mutex mutex_;
   std::set<std::string> adapters_;  // that runs may name
   std::atomic<bool> has_lost_cross_attention_ = false;

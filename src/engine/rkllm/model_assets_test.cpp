@@ -157,6 +157,46 @@ TEST_P(AssetsEngineTest, WhatCannotBeLoadedAgainIsLostAndRunsAreTold) {
   EXPECT_THAT(answer_to(with_adapter("dog")), HasSubstr("a|error"));
 }
 
+TEST_P(AssetsEngineTest, ARunThatWaitedIsNotBegunWithoutWhatItNames) {
+  const FakeScript script("say a\nhang\n");
+  make();
+  EXPECT_EQ(end(lora("cat")), "done");
+  const auto first = std::make_shared<Answer>();
+  auto hangs = ask(first);
+  ASSERT_TRUE(first->says("a"));
+  const auto second = std::make_shared<Answer>();
+  const auto waits = ask(second, with_adapter("cat"));
+  while (engine->stats().requests_queued != 1) std::this_thread::yield();
+  std::filesystem::remove(files.path("cat"));
+  hangs->cancel();
+  EXPECT_THAT(second->end(), HasSubstr("|error: there is no LoRA adapter of this name"));
+  EXPECT_THAT(script.log(), Not(HasSubstr("lora=cat")));
+}
+
+TEST_P(AssetsEngineTest, ALostAdapterKeepsItsName) {
+  const FakeScript script("say a\nblock\n");
+  RkllmOptions with = options();
+  with.slots = 2;
+  make_ready(std::move(with));
+  while (times(script.log(), "init") < 2) std::this_thread::yield();
+  const auto answer = std::make_shared<Answer>();
+  auto run = ask(answer);
+  ASSERT_TRUE(answer->says("a"));
+  EXPECT_EQ(end(lora("cat")), "done") << "in the other process";
+  std::filesystem::remove(files.path("cat"));
+  run->cancel();
+  while (times(script.log(), "load_lora") < 2) std::this_thread::yield();
+  EXPECT_THAT(end(LoadLora{.name = "cat", .file = file("dog", "adapter of a dog")}),
+              HasSubstr("another adapter has this name"));
+  while (refusal(with_adapter("cat")).empty()) std::this_thread::yield();
+  EXPECT_EQ(end(lora("cat")), "done") << "the same again";
+}
+
+TEST_P(AssetsEngineTest, APathThatIsNotUtf8IsRefused) {
+  make();
+  EXPECT_THAT(end(LoadPromptCache{.file = file("c\xE4t", "cache")}), HasSubstr("is not UTF-8"));
+}
+
 TEST_P(AssetsEngineTest, AProcessThatDiesWhileItLoadsIsReplaced) {
   for (const char* const death : {"lora crash\nsay a\n", "lora exit 3\nsay a\n"}) {
     const FakeScript script(death);
@@ -214,6 +254,28 @@ TEST_P(AssetsEngineTest, ARunSavesItsPrompt) {
   EXPECT_EQ(end(LoadPromptCache{.file = {.path = files.path("saved"), .descriptor = {}}}), "done");
   EXPECT_THAT(end(LoadPromptCache{.file = file("foreign", "x")}), HasSubstr("returned -1"));
   EXPECT_EQ(end(ReleasePromptCache{}), "done");
+}
+
+TEST_P(AssetsEngineTest, OnlyOneOfTheRunsThatWaitSavesItsPromptInAFile) {
+  const FakeScript script("say a\nblock\nturn\nsay b\n");
+  make();
+  const auto first = std::make_shared<Answer>();
+  auto blocks = ask(first);
+  ASSERT_TRUE(first->says("a"));
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::vector<std::unique_ptr<Generation>> waiting;
+  for (const char* const text : {"Once", "Twice"}) {
+    GenerationRequest request = prompt(text);
+    request.prompt_cache = files.path("one");
+    answers.push_back(std::make_shared<Answer>());
+    waiting.push_back(ask(answers.back(), std::move(request)));
+  }
+  while (engine->stats().requests_queued != 2) std::this_thread::yield();
+  blocks->cancel();
+  EXPECT_EQ(answers[0]->end(), "b|stop");
+  EXPECT_THAT(answers[1]->end(), HasSubstr("|error: Invalid params: prompt_cache_path must name a "
+                                           "new file"));
+  EXPECT_EQ(times(script.log(), " save"), 1U);
 }
 
 TEST_P(AssetsEngineTest, WhatTheModelAttendsToIsPassedOn) {

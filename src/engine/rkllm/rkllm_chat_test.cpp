@@ -117,6 +117,33 @@ TEST_P(RkllmChatTest, ToolsAreOfferedAndTheirCallsRead) {
   EXPECT_THAT(script.log(), HasSubstr("<tool_response>\n3\n</tool_response>"));
 }
 
+TEST_P(RkllmChatTest, WhatIsNoCallIsText) {
+  const FakeScript script(
+      "say I add.\nsay <tool_call>\\n{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}\\n\n"
+      "say </tool_call>\nsay \\nDone.\nturn\n"
+      "say <tool_call>\\n{\"name\": \"sub\", \"arguments\": {}}\\n</tool_call>\nturn\n"
+      "say <tool_call>\\n{\"name\": \"add\", \"argu\n");
+  make_with_template();
+  GenerationRequest request = prompt("What is 1 + 2?");
+  request.tools = kAdd;
+  const auto both = answered(request);
+  EXPECT_EQ(both->end(), "I add.\nDone.|tool_calls");
+  EXPECT_THAT(both->calls(), ElementsAre(R"({"name":"add","arguments":{"a":1,"b":2}})"));
+  EXPECT_EQ(answer_to(request),
+            "<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>|stop");
+  EXPECT_EQ(answer_to(request), "<tool_call>\n{\"name\": \"add\", \"argu|stop");
+}
+
+TEST_P(RkllmChatTest, ATextThatWouldEndThePromptIsRefused) {
+  make_with_template();
+  GenerationRequest request = prompt("Hi");
+  request.messages = {{.role = "user", .content = std::exchange(request.prompt, {})},
+                      {.role = "assistant",
+                       .content = "",
+                       .tool_calls = {{.name = std::string(1, '\0'), .arguments = "{}"}}}};
+  EXPECT_THAT(answer_to(std::move(request)), HasSubstr("has the character U+0000"));
+}
+
 TEST_P(RkllmChatTest, ALimitInACallIsAnError) {
   const FakeScript script("say I add.\nsay \\n<tool_call>\\n{\"name\": \nsay \"add\"\n");
   make_with_template();

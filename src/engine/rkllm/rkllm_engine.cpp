@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/text/utf8.hpp"
 #include "engine/answer/cut_call.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 #include "engine/rkllm/rkllm_slot.hpp"
@@ -158,6 +159,12 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   void prepare_run(const RunPtr& run);
   void on_prepared(const RunPtr& run, Result<void> outcome);
   void pump();
+  void begin(RkllmSlot& slot, const RunPtr& run);
+  /// Whether a run may name this adapter now (empty: none), and attend to what was set. Errors
+  /// -32602 and kBusy. Thread-safe.
+  [[nodiscard]] Result<void> check_assets(const std::string& adapter) const;
+  /// Whether nothing is where a run that begins saves its prompt. Error -32602.
+  [[nodiscard]] Result<void> check_new_file(const RunPtr& run) const;
   void on_slot_changed() override { pump(); }
   void on_run_over(const RunPtr& run, Completion::Reason reason,
                    std::optional<Error> error) override;
@@ -236,13 +243,8 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
     return std::unexpected(checked.error());
   }
   if (!had_model_) return fail(kBusy, not_ready());
-  if (!request.lora_adapter.empty() && !assets_.has_adapter(request.lora_adapter)) {
-    return fail(kInvalidParams, kNoSuchAdapter);
-  }
-  if (assets_.has_lost_cross_attention()) {
-    return fail(kBusy,
-                "what the model attends to was lost when its process died; an operator sets it "
-                "again with set_cross_attn_params");
+  if (const Result<void> checked = check_assets(request.lora_adapter); !checked) {
+    return std::unexpected(checked.error());
   }
   auto share = shares_->take(request.principal);
   if (!share) return std::unexpected(std::move(share.error()));
@@ -262,6 +264,18 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   ++requests_;
   home_->post([run](NpuEngine& self) { self.admit(run); });
   return std::make_unique<NpuGeneration>(home_, run);
+}
+
+Result<void> NpuEngine::check_assets(const std::string& adapter) const {
+  if (!adapter.empty() && !assets_.has_adapter(adapter)) {
+    return fail(kInvalidParams, kNoSuchAdapter);
+  }
+  if (assets_.has_lost_cross_attention()) {
+    return fail(kBusy,
+                "what the model attends to was lost when its process died; an operator sets it "
+                "again with set_cross_attn_params");
+  }
+  return {};
 }
 
 void NpuEngine::change(ModelChange change, ChangeDone then) {
@@ -309,14 +323,37 @@ void NpuEngine::on_prepared(const RunPtr& run, Result<void> outcome) {
 void NpuEngine::pump() {
   if (is_over_) return;
   for (const auto& slot : slots_) {
-    if (queue_.empty()) break;
-    if (slot->is_idle()) slot->begin(queue_.pop());
+    while (slot->is_idle() && !queue_.empty()) begin(*slot, queue_.pop());
   }
   queue_.visit([](const RunPtr& run, std::uint32_t position) { run->queue_position = position; });
   queued_ = static_cast<std::uint32_t>(queue_.size());
   busy_ = static_cast<std::uint32_t>(
       std::ranges::count_if(slots_, [](const auto& slot) { return slot->is_busy(); }));
   tell_state();
+}
+
+void NpuEngine::begin(RkllmSlot& slot, const RunPtr& run) {
+  // What held when it began to wait may not hold any more.
+  Result<void> checked = check_assets(run->params.lora_adapter_name);
+  if (checked) checked = check_new_file(run);
+  if (!checked) return complete(run, Completion::Reason::error, std::move(checked.error()));
+  slot.begin(run);
+}
+
+Result<void> NpuEngine::check_new_file(const RunPtr& run) const {
+  const std::string& path = run->params.prompt_cache_path;
+  if (path.empty() || run->admitted) return {};  // the model may be asked again
+  std::error_code error;
+  const bool is_there =
+      std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
+  const bool is_taken = is_there || std::ranges::any_of(open_, [&](const RunPtr& other) {
+                          return other->admitted && other->phase != RkllmRun::Phase::done &&
+                                 other->params.prompt_cache_path == path;
+                        });
+  if (!is_taken) return {};
+  return fail(kInvalidParams,
+              "Invalid params: prompt_cache_path must name a new file, and since this run began to "
+              "wait another one has saved its prompt there");
 }
 
 void NpuEngine::tell_state() {
@@ -444,6 +481,13 @@ void NpuEngine::shutdown() {
   std::call_once(has_ended_, [this] { home_->end(); });
 }
 
+/// Paths go to the workers in messages, which are UTF-8. Error 422.
+Result<void> check_worker_path(std::string_view what, const std::string& path) {
+  if (is_valid_utf8(path)) return {};
+  return fail(kUnprocessableContent, std::string(what) + " has a path that is not UTF-8: " +
+                                         valid_utf8(path) + "; move it, or link to it");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options) {
@@ -451,9 +495,15 @@ Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options) {
   if (!std::filesystem::exists(options.model_path, error)) {
     return fail(kNotFound, "There is no " + options.model_path);
   }
+  if (auto checked = check_worker_path("The model", options.model_path); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   options.slots = std::clamp(options.slots, std::uint32_t{1}, kMaxSlots);
   Result<LibraryFacts> library = find_runtime(options.library_path, options.abi);
   if (!library) return std::unexpected(std::move(library.error()));
+  if (auto checked = check_worker_path("The runtime", library->path); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   if (options.cross_attention && library->abi != nullptr && !library->abi->has_function_tools) {
     return fail(kUnprocessableContent, "Version " + std::string(library->abi->versions) +
                                            " of the runtime has no cross attention");

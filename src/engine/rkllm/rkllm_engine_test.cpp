@@ -40,10 +40,40 @@ TEST_P(RkllmEngineTest, EndsAtALimitAndAtAStopString) {
   make();
   GenerationRequest limited = prompt("Hi");
   limited.max_tokens = 3;
-  EXPECT_EQ(answer_to(std::move(limited)), "word word word |length");
+  // The runtime of these versions says how many tokens it has read, but only at its end.
+  const std::uint32_t read = facts_of(GetParam()).has_figures ? 5 : 0;
+  const auto short_answer = answered(std::move(limited));
+  EXPECT_EQ(short_answer->end(), "word word word |length");
+  EXPECT_EQ(short_answer->completion().usage.prompt_tokens, read);
   GenerationRequest stopped = prompt("Hi");
   stopped.stop = {"d w"};
-  EXPECT_EQ(answer_to(std::move(stopped)), "wor|stop");
+  const auto stopped_answer = answered(std::move(stopped));
+  EXPECT_EQ(stopped_answer->end(), "wor|stop");
+  EXPECT_EQ(stopped_answer->completion().usage.prompt_tokens, read);
+  EXPECT_EQ(engine->stats().prompt_tokens, 2 * read);
+}
+
+TEST_P(RkllmEngineTest, AnAnswerEndsAlthoughTheRuntimeDoesNot) {
+  const FakeScript script("repeat 3 say word \nhang\n");
+  RkllmOptions with = options();
+  with.abort_timeout = 1h;
+  make_ready(std::move(with));
+  GenerationRequest limited = prompt("Hi");
+  limited.max_tokens = 3;
+  EXPECT_EQ(answer_to(std::move(limited)), "word word word |length");
+}
+
+TEST_P(RkllmEngineTest, ACancelBeforeTheRuntimeListensIsNotLost) {
+  const FakeScript script("deaf\nblock\nturn\nsay b\n");
+  RkllmOptions with = options();
+  with.abort_timeout = 1h;
+  make_ready(std::move(with));
+  const auto answer = std::make_shared<Answer>();
+  auto generation = ask(answer);
+  while (!script.log().contains("run ")) std::this_thread::yield();
+  generation->cancel();
+  EXPECT_EQ(answer->end(), "|cancelled");
+  EXPECT_EQ(answer_to(), "b|stop") << "by the same process, which would hang otherwise";
 }
 
 TEST_P(RkllmEngineTest, OneAfterTheOtherWithPositions) {
@@ -183,6 +213,13 @@ TEST_P(RkllmEngineTest, MayEndBeforeTheLoopsOfOthersRun) {
 TEST_P(RkllmEngineTest, RefusesWhatItCannotDo) {
   make();
   EXPECT_THAT(refusal({}), HasSubstr("either messages or a prompt"));
+  using namespace std::string_literals;
+  EXPECT_THAT(refusal(prompt("a\0b"s)), HasSubstr("prompt has the character U+0000"));
+  EXPECT_THAT(refusal(said({{.role = "user", .content = "a"}, {.role = "user", .content = "\0"s}})),
+              HasSubstr("messages[1].content has the character U+0000"));
+  GenerationRequest saved = prompt("a");
+  saved.prompt_cache = "/models/\xE4/cache";
+  EXPECT_THAT(refusal(std::move(saved)), HasSubstr("must lead to a path that is UTF-8"));
   GenerationRequest request = prompt("a");
   request.grammar = "root ::= \"a\"";
   EXPECT_THAT(refusal(std::move(request)), HasSubstr("no grammar"));
@@ -210,6 +247,9 @@ TEST(RkllmEngine, NamesWhatIsMissing) {
   EXPECT_THAT(why({.model_path = model, .library_path = "/nowhere/librkllmrt.so"}),
               HasSubstr("/nowhere/librkllmrt.so"));
   EXPECT_THAT(why({.model_path = model, .abi = "9"}), HasSubstr("no ABI 9"));
+  const std::string latin = ::testing::TempDir() + "mod\xE8le.rkllm";
+  std::ofstream(latin) << "a model";
+  EXPECT_THAT(why({.model_path = latin}), HasSubstr("The model has a path that is not UTF-8"));
 }
 
 }  // namespace

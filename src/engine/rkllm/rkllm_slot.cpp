@@ -21,6 +21,10 @@ std::optional<int> returned_by(const Result<json::object>& answer) {
   return result ? std::optional<int>(result->returned) : std::nullopt;
 }
 
+/// How long a runtime has to end a run before it is asked again: it takes no notice of what comes
+/// before it has begun.
+constexpr Duration kAbortPause = std::chrono::milliseconds(250);
+
 json::object object_of(const json::value& value) {
   return value.get_object();
 }
@@ -156,12 +160,11 @@ void RkllmSlot::on_gone(const std::string& why) {
   trouble_ = why;
   log_error(had_model ? "the process of the model has died" : "the model cannot be loaded",
             {{"why", std::string_view(why)}, {"slot", static_cast<int>(index_)}});
-  const RunPtr run = std::exchange(run_, nullptr);
   const Error death(kInternalError,
                     "The process of the model has died, and another is started: " + why);
   if (std::exchange(takes_step_, false)) assets_->finish(taken_, std::unexpected(death));
   rest();
-  if (run != nullptr) owner_->on_run_over(run, Completion::Reason::error, death);
+  if (run_ != nullptr) end_run(Completion::Reason::error, death);
 }
 
 void RkllmSlot::rest() {
@@ -187,6 +190,7 @@ void RkllmSlot::begin(RunPtr run) {
   phase_ = Phase::running;
   run_ = std::move(run);
   has_failed_ = false;
+  early_ = std::nullopt;
   if (!run_->admitted) run_->admitted = loop_->clock().now();
   run_->phase = RkllmRun::Phase::prefill;
   run_->try_tokens = 0;
@@ -199,17 +203,26 @@ void RkllmSlot::begin(RunPtr run) {
 void RkllmSlot::drop(const RunPtr& run) {
   if (run_ != run) return;
   run_ = nullptr;
+  if (!early_) abort_run();
+}
+
+void RkllmSlot::abort_run() {
+  abort_by_ = loop_->clock().now() + options_->abort_timeout;
   ask_to_abort();
 }
 
 void RkllmSlot::ask_to_abort() {
+  const TimePoint now = loop_->clock().now();
+  if (now >= abort_by_) return give_up("it does not end an answer that nobody wants");
   // Whatever the runtime makes of that, the end of the run is what counts.
-  process_->ask(method::kAbort, {}, [](const Result<json::object>&) {});
-  set_timer(options_->abort_timeout, &RkllmSlot::on_abort_late);
+  process_->ask(method::kAbort, object_of(encode(AbortParams{.run = run_number_})),
+                [](const Result<json::object>&) {});
+  set_timer(std::min(kAbortPause, abort_by_ - now), &RkllmSlot::on_abort_late);
 }
 
 void RkllmSlot::on_abort_late() {
-  give_up("it does not end an answer that nobody wants");
+  if (run_ != nullptr) end_run(*early_);
+  ask_to_abort();
 }
 
 void RkllmSlot::on_output(const TokenRecord& output) {
@@ -221,7 +234,7 @@ void RkllmSlot::on_output(const TokenRecord& output) {
     run_->prompt_tokens += static_cast<std::uint32_t>(std::max(0, figures.prefill_tokens));
     return;
   }
-  if (output.kind != TokenRecord::Kind::text) return;
+  if (output.kind != TokenRecord::Kind::text || early_) return;
   if (output.state == CallState::error) has_failed_ = true;
   if (output.state == CallState::normal || output.state == CallState::waiting) {
     take_text(output.bytes);
@@ -247,8 +260,9 @@ void RkllmSlot::take_text(std::string_view bytes) {
 }
 
 void RkllmSlot::end_early(Completion::Reason reason) {
-  end_run(reason);
-  ask_to_abort();
+  early_ = reason;
+  if (library_->abi != nullptr && !library_->abi->has_figures) end_run(reason);
+  abort_run();
 }
 
 void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
@@ -269,6 +283,10 @@ void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
 }
 
 void RkllmSlot::end_run(Completion::Reason reason, std::optional<Error> error) {
+  if (early_) {
+    reason = *early_;
+    error = std::nullopt;
+  }
   owner_->on_run_over(std::exchange(run_, nullptr), reason, std::move(error));
 }
 

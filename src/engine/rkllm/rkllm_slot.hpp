@@ -71,10 +71,14 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void give_up(std::string why);
   void rest();
   void take_text(std::string_view bytes);
-  /// The answer is over at a stop string or its limit, before the runtime knows.
+  /// The answer is over at a stop string or its limit, before the runtime knows. Its end is told
+  /// when the runtime has said how much it has read, but soon.
   void end_early(Completion::Reason reason);
+  /// The runtime is to end the run under way.
+  void abort_run();
   void ask_to_abort();
   void on_run_returned(const Result<json::object>& answer);
+  /// As `early_` says, if it does.
   void end_run(Completion::Reason reason, std::optional<Error> error = {});
   void set_timer(Duration time, void (RkllmSlot::*task)());
   void cancel_timer();
@@ -96,7 +100,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
   bool takes_step_ = false;
   RunPtr run_;  // null while nobody wants the answer that the runtime gives
   std::uint64_t run_number_ = 0;
-  bool has_failed_ = false;  // the runtime says so of the answer
+  bool has_failed_ = false;                  // the runtime says so of the answer
+  std::optional<Completion::Reason> early_;  // why the answer is over, if the runtime goes on
+  TimePoint abort_by_{};
   Executor::TimerId timer_ = 0;
   Backoff pause_;
   std::vector<Delta> deltas_;  // empty between calls

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "core/text/utf8.hpp"
 #include "engine/chat/request_limits.hpp"
 #include "engine/rkllm/chat_text.hpp"
 #include "rpc/error_codes.hpp"
@@ -23,6 +25,24 @@ bool is_usual(const SamplingParams& given) {
          given.frequency_penalty == usual.frequency_penalty &&
          given.presence_penalty == usual.presence_penalty &&
          given.penalty_last_n == usual.penalty_last_n;
+}
+
+/// An error for what a request may not have, at this place.
+std::unexpected<Error> refuse_nul(const std::string& where) {
+  return fail(kInvalidParams,
+              where +
+                  " has the character U+0000, at which a text ends for this runtime; leave it "
+                  "out");
+}
+
+/// Of what the model is told, but for what a template makes of it.
+Result<void> check_texts(const GenerationRequest& request) {
+  if (request.prompt.contains('\0')) return refuse_nul("prompt");
+  for (std::size_t i = 0; i < request.messages.size(); ++i) {
+    if (!request.messages[i].content.contains('\0')) continue;
+    return refuse_nul("messages[" + std::to_string(i) + "].content");
+  }
+  return {};
 }
 
 }  // namespace
@@ -46,6 +66,11 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
                    const AbiFacts* abi) {
   const auto refuse = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
   if (auto checked = check_request(request); !checked) return checked;
+  if (auto checked = check_texts(request); !checked) return checked;
+  if (!is_valid_utf8(request.prompt_cache)) {
+    return refuse(
+        "prompt_cache_path must lead to a path that is UTF-8, and that of its folder is not");
+  }
   if (!request.grammar.empty()) {
     return refuse(
         "this engine does not constrain answers, so it takes no grammar; a json_schema is checked "
@@ -110,6 +135,7 @@ Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
     run.input.input = request.messages.empty() ? request.prompt : chat_text(request.messages);
     run.reader.emplace(AnswerReader::Options{.stops = request.stop});
   }
+  if (std::get<std::string>(run.input.input).contains('\0')) return refuse_nul("tools or a call");
   return {};
 }
 

@@ -1,8 +1,21 @@
 #include "net/loop/host_port.hpp"
 
+#include <arpa/inet.h>
 #include <charconv>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 namespace sluice {
+namespace {
+
+/// Whether it is an IPv6 address, with a zone or without (RFC 4007, section 11).
+bool is_v6_address(std::string_view text) {
+  const std::string address(text.substr(0, text.find('%')));
+  in6_addr parsed{};
+  return inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
+}
+
+}  // namespace
 
 std::optional<HostPort> parse_host_port(std::string_view text) {
   const auto colon = text.rfind(':');
@@ -16,7 +29,8 @@ std::optional<HostPort> parse_host_port(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   // Without brackets, it would be unclear where an IPv6 address ends.
   if (host.empty() || host.contains(':') != bracketed) return std::nullopt;
-  if (host.find_first_of("[] \t") != std::string_view::npos) return std::nullopt;
+  if (bracketed && !is_v6_address(host)) return std::nullopt;
+  if (host.find_first_of("[]/ \t") != std::string_view::npos) return std::nullopt;
   return HostPort{.host = std::string(host), .port = port};
 }
 

@@ -142,6 +142,45 @@ test('a model with its tokenizer_config.json has conversations and calls tools',
   assert.match(calls, /<\|im_start\|>tool\n28 degrees<\|im_end\|>\n<\|im_start\|>assistant\n/);
 });
 
+test('what a model writes besides its calls is text', async (t) => {
+  const call = (name) => `say <tool_call>\\n{"name": "${name}", "arguments": {"city": "Paris"}}\\n</tool_call>`;
+  const turns = [
+    ['say Let me see.', call('get_weather'), 'say Done.'],
+    [call('get_news'), 'say  That is all.'],
+    ['say <tool_call>\\n{"name": "get_wea'],
+  ];
+  const script = turns.flatMap((turn) => [...turn, 'turn', ...turn, 'turn']).join('\n');
+  const server = await start_npu(t, '1.3.0', script, [], { 'tokenizer_config.json': kTokenizer });
+  const client = new HttpClient(server);
+  const ask = { messages: [{ role: 'user', content: 'Is it warm?' }], tools: kWeather };
+  const wanted = [
+    { text: 'Let me see.Done.', calls: [{ name: 'get_weather', arguments: { city: 'Paris' } }] },
+    {
+      text: '<tool_call>\n{"name": "get_news", "arguments": {"city": "Paris"}}\n</tool_call> That is all.',
+      calls: [],
+    },
+    { text: '<tool_call>\n{"name": "get_wea', calls: [] },
+  ];
+  for (const { text, calls } of wanted) {
+    const whole = await client.call('run', ask);
+    assert.deepEqual([whole.text, whole.tool_calls ?? []], [text, calls]);
+    const { stream_id } = await client.call('run', { ...ask, stream: true });
+    const chunks = await push_stream(server, stream_id);
+    assert.equal(chunks.map(({ delta }) => delta).join(''), text);
+    assert.deepEqual(chunks.flatMap(({ tool_call }) => tool_call ?? []), calls);
+    assert.equal(chunks.at(-1).end, true);
+  }
+});
+
+test('a text that would end the prompt is refused', async (t) => {
+  const server = await start_npu(t, '1.1', kScript);
+  const messages = [{ role: 'system', content: 'rules\u0000' }, { role: 'user', content: 'question' }];
+  await assert.rejects(new HttpClient(server).call('run', { messages }), {
+    code: -32602,
+    message: /messages\[0\]\.content has the character U\+0000/,
+  });
+});
+
 test('an answer is asked for again until it follows its schema', async (t) => {
   const server = await start_npu(t, '1.1', 'say {"warm": \nsay "yes"}\nturn\nsay {"warm": \nsay true}\n');
   const client = new HttpClient(server);

@@ -67,6 +67,17 @@ for (const abi of abis) {
     assert.deepEqual(children_of(server), workers);
     assert.match(server.calls(), /^abort$/m);
   });
+
+  test(`an answer is cancelled before the runtime ${abi} has begun it`, async (t) => {
+    const server = await start_npu(t, abi, `deaf\nblock\nturn\n${npu_script}`);
+    const client = new HttpClient(server);
+    const workers = children_of(server);
+    const { stream_id } = await client.call('run', { prompt: 'Hello', stream: true });
+    await until(() => /^run /m.test(server.calls()), 'the runtime is asked');
+    await client.call(...wire.abort(stream_id));
+    assert.equal(wire.whole_text(await client.call('run', { prompt: 'Hello' })), npu_text);
+    assert.deepEqual(children_of(server), workers);
+  });
 }
 
 test('workers that are killed in mid-answer leave nothing behind, and each reader gets an end', async (t) => {

@@ -12,6 +12,7 @@
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "engine/llama/chat/template_bounds.hpp"
+#include "engine/llama/chat/template_parser.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
@@ -100,52 +101,6 @@ std::optional<Error> fault_of(const std::vector<common_chat_tool>& tools) {
   }
   return std::nullopt;
 }
-
-/// Parses an answer with the parser that llama.cpp made for the template.
-class TemplateParser final : public AnswerParser {
- public:
-  explicit TemplateParser(const common_chat_params& params) : params_(params) {
-    params_.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
-    if (!params.parser.empty()) params_.parser.load(params.parser);
-    for (const common_grammar_trigger& trigger : params.grammar_triggers) {
-      const bool is_text = trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD ||
-                           trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
-      if (is_text) call_starts_.push_back(trigger.value);
-    }
-  }
-
-  std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override try {
-    const LlamaGuard guard;
-    common_chat_msg message = common_chat_parse(raw, !whole, params_);
-    ParsedAnswer answer;
-    answer.reasoning = std::move(message.reasoning_content);
-    answer.text = std::move(message.content);
-    if (!whole) {
-      answer.begins_call = !message.tool_calls.empty() ||
-                           std::ranges::any_of(call_starts_, [&](const std::string& start) {
-                             return raw.contains(start);
-                           });
-      return answer;
-    }
-    for (const common_chat_tool_call& call : message.tool_calls) {
-      const auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
-      if (!arguments) return std::nullopt;
-      std::string text = R"({"name":)";
-      append_json_string(text, call.name);
-      text += R"(,"arguments":)";
-      append_json(text, *arguments);
-      text += '}';
-      answer.tool_calls.push_back({.name = call.name, .json = std::move(text)});
-    }
-    return answer;
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-
- private:
-  common_chat_parser_params params_;
-  std::vector<std::string> call_starts_;  // texts that begin a call
-};
 
 /// Whether `prompt` ends inside a reasoning section.
 bool leaves_open(const std::string& prompt, const ReasoningMarks& marks) {

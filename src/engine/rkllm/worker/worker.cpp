@@ -1,5 +1,6 @@
 #include "engine/rkllm/worker/worker.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -82,11 +83,12 @@ void Worker::take(std::string_view line) {
   const auto message = parser_.parse(line);
   if (!message) return answer(message.error().id, std::unexpected(message.error().error));
   if (message->kind != MessageKind::request) return;
-  Runtime* const ready = ready_;
   const bool is_abort = message->method == method::kAbort;
   if (is_abort || message->method == method::kIsRunning) {
+    Runtime* const ready = ready_;
     if (ready == nullptr) return answer(message->id, fail(kInvalidRequest, "There is no model"));
-    return answer(message->id, returned(is_abort ? ready->abort() : ready->is_running()));
+    return answer(message->id,
+                  is_abort ? abort(params_of(*message)) : returned(ready->is_running()));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -175,6 +177,9 @@ Worker::Outcome Worker::carry_out(const std::string& method, const json::object&
 Worker::Outcome Worker::set_cross_attention(const json::object& params) {
   const auto given = read<CrossAttnParams>(params);
   if (!given) return std::unexpected(given.error());
+  if (cross_attention_.size() > kMaxRefused) {
+    return fail(kBusy, "The runtime has refused too many of these; start the server again");
+  }
   CrossAttention next;
   const bool is_read = read_numbers(given->encoder_k_cache, next.k) &&
                        read_numbers(given->encoder_v_cache, next.v) &&
@@ -189,7 +194,8 @@ Worker::Outcome Worker::set_cross_attention(const json::object& params) {
        .encoder_mask = next.mask.data(),
        .encoder_pos = next.positions.data(),
        .num_tokens = static_cast<std::int32_t>(next.positions.size())});
-  if (result == 0) cross_attention_ = std::move(next);
+  if (result == 0) cross_attention_.clear();
+  cross_attention_.push_back(std::move(next));
   return returned(result, runtime_->abi());
 }
 
@@ -256,33 +262,63 @@ bool Worker::put_out_rest() {
 Worker::Outcome Worker::run(const json::object& params) {
   auto given = read<RunRequest>(params);
   if (!given) return std::unexpected(given.error());
+  const std::uint64_t number = given->number;
   const bool can_pause = runtime_->abi().has_pause;
   std::int32_t last_token = 0;
   bool is_paused = false;
   bool is_lost = false;  // a part of it
   const auto listener = [&](const Output& output) {
     last_token = output.token_id;
-    if (is_lost || put_out(given->number, output) || ends_run(output.state)) {
+    if (ends_run(output.state)) {
+      if (!is_lost) put_out(number, output);
       return CallbackReturn::go_on;
     }
+    if (is_lost || unwanted_ >= number) {
+      // It came when the runtime was not within the run, which takes no notice of it then.
+      runtime_->abort();
+      return CallbackReturn::go_on;
+    }
+    if (put_out(number, output)) return CallbackReturn::go_on;
     if (can_pause) {
       is_paused = true;
       return CallbackReturn::pause;
     }
     is_lost = true;
+    unwritten_.clear();
     runtime_->abort();
     return CallbackReturn::go_on;
   };
+  // A paused run goes on even if nobody wants the rest: otherwise another run would go on with it.
+  const auto enter = [&] {
+    const std::lock_guard lock(run_mutex_);
+    running_ = is_paused || unwanted_ < number ? number : 0;
+    return running_ != 0;
+  };
+  const auto leave = [this] {
+    const std::lock_guard lock(run_mutex_);
+    running_ = 0;
+  };
   int result = 0;
-  do {
+  while (enter()) {
     is_paused = false;
     result = runtime_->run(given->input, given->params, listener);
-    is_lost = is_lost || !put_out_rest();
+    leave();
+    is_lost = !put_out_rest() || is_lost;
+    if (!is_paused || result != 0) break;
     // It goes on with what it has said last (rkllm.h: a paused run is resumed by rkllm_run()).
     given->input.input = std::vector{last_token};
-  } while (is_paused && result == 0 && !is_lost);
+  }
   if (is_lost) return fail(kBusy, "The answer is longer than the memory for it");
   return returned(result);
+}
+
+Worker::Outcome Worker::abort(const json::object& params) {
+  const auto given = read<AbortParams>(params);
+  if (!given) return std::unexpected(given.error());
+  // The runtime aborts whatever it runs, so the run must not end meanwhile.
+  const std::lock_guard lock(run_mutex_);
+  unwanted_ = std::max(unwanted_.load(), given->run);
+  return returned(running_ == given->run ? runtime_->abort() : 0);
 }
 
 void Worker::answer(const RequestId& id, const Outcome& outcome) {

@@ -22,7 +22,8 @@ namespace sluice::rkllm {
 
 /// Holds a runtime for the server that asks (worker_messages.hpp). Requests are carried out one
 /// after another on a thread of its own, except for rkllm_abort and rkllm_is_running, which take()
-/// calls at once. What a run puts out goes to the ring before its response.
+/// calls at once. What a run puts out goes to the ring before its response; of one that was aborted
+/// only the end does.
 class Worker {
  public:
   /// `reply` takes a line for the server, without its end. It is called on both threads, one at a
@@ -38,6 +39,8 @@ class Worker {
 
   /// The most requests that wait; more are refused.
   static constexpr std::size_t kMaxWaiting = 64;
+  /// The most arrays of cross attention that are refused one after another.
+  static constexpr std::size_t kMaxRefused = 4;
 
  private:
   struct Request {
@@ -52,6 +55,7 @@ class Worker {
   Outcome open(const json::object& params);
   Outcome init(const json::object& params);
   Outcome run(const json::object& params);
+  Outcome abort(const json::object& params);
   Outcome set_cross_attention(const json::object& params);
   /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
   bool put_out(std::uint64_t run, const Output& output);
@@ -73,10 +77,14 @@ class Worker {
     std::vector<float> k, v, mask;
     std::vector<std::int32_t> positions;
   };
-  /// It outlives the runtime, which may go on using it.
-  CrossAttention cross_attention_;
+  /// What the runtime may use, which it outlives: what it has taken last, and what it has refused
+  /// since then, as nobody knows whether it has kept that.
+  std::vector<CrossAttention> cross_attention_;
   std::unique_ptr<Runtime> runtime_;
   std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
+  std::mutex run_mutex_;
+  std::uint64_t running_ = 0;                // the run that is within rkllm_run(); 0: none
+  std::atomic<std::uint64_t> unwanted_ = 0;  // runs up to this one were aborted
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Request> waiting_;

@@ -22,9 +22,9 @@ namespace method {
 inline constexpr std::string_view kOpen = "open";          // OpenParams; the result is Opened
 inline constexpr std::string_view kInit = "rkllm_init";    // ModelParams
 inline constexpr std::string_view kRun = "rkllm_run";      // RunRequest
-inline constexpr std::string_view kAbort = "rkllm_abort";  // nothing, at any time
-inline constexpr std::string_view kIsRunning = "rkllm_is_running";               // the same
-inline constexpr std::string_view kLoadLora = "rkllm_load_lora";                 // LoraParams
+inline constexpr std::string_view kAbort = "rkllm_abort";  // AbortParams, at any time
+inline constexpr std::string_view kIsRunning = "rkllm_is_running";  // nothing, the same
+inline constexpr std::string_view kLoadLora = "rkllm_load_lora";    // LoraParams
 inline constexpr std::string_view kLoadPromptCache = "rkllm_load_prompt_cache";  // PathParams
 inline constexpr std::string_view kReleasePromptCache = "rkllm_release_prompt_cache";
 inline constexpr std::string_view kClearKvCache = "rkllm_clear_kv_cache";  // ClearParams
@@ -44,9 +44,13 @@ struct Opened {
   ModelParams defaults;
 };
 struct RunRequest {
-  std::uint64_t number;  // of its records in the ring
+  std::uint64_t number;  // of its records in the ring; each is higher than the one before
   RunInput input;
   RunParams params;
+};
+/// The run is ended, or not begun. One that is over is no error.
+struct AbortParams {
+  std::uint64_t run;  // its number
 };
 struct LoraParams {
   std::string lora_adapter_path;

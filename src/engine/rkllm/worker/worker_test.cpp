@@ -1,14 +1,18 @@
 #include "engine/rkllm/worker/worker.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
+#include "core/text/base64.hpp"
 #include "engine/rkllm/runtime/fake_rkllm_test_support.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "json/json.hpp"
@@ -21,6 +25,20 @@ using test::fake_library;
 using test::FakeScript;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string out;
+  append_base64(out, bytes);
+  return out;
+}
 
 TokenRing other_end(const TokenRing& ring) {
   const TokenRing::Files& files = ring.files();
@@ -74,6 +92,7 @@ class WorkerTest : public ::testing::TestWithParam<Abi> {
     ASSERT_EQ(outcome(ask(method::kInit, encode(ModelParams{.model_path = "m"}).get_object())),
               R"({"returned":0})");
   }
+  json::object abort(std::uint64_t run) { return ask(method::kAbort, {{"run", run}}); }
   static json::object run_request(std::uint64_t number = 1) {
     return encode(
                RunRequest{.number = number, .input = {.role = "user", .input = "Hi"}, .params = {}})
@@ -136,13 +155,97 @@ TEST_P(WorkerTest, AbortsARunThatWaits) {
   load();
   send(100, method::kRun, run_request());
   while (outputs().empty()) std::this_thread::yield();
-  EXPECT_EQ(outcome(ask(method::kAbort)), R"({"returned":0})");
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
   EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+}
+
+TEST_P(WorkerTest, AnAbortIsOfItsRunAlone) {
+  const FakeScript script("say a\nblock\n");
+  load();
+  send(100, method::kRun, run_request(1));
+  send(200, method::kRun, run_request(2));
+  while (outputs().empty()) std::this_thread::yield();
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+  while (std::ranges::count(outputs(), "0 a") == 0) std::this_thread::yield();
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
+  EXPECT_EQ(std::ranges::count(split_lines(script.log()), "abort"), 1) << "it is over";
+  EXPECT_EQ(outcome(abort(2)), R"({"returned":0})");
+  EXPECT_EQ(outcome(response(200)), R"({"returned":0})");
+}
+
+TEST_P(WorkerTest, ARunIsNotBegunAfterItsAbort) {
+  const FakeScript script("say a\nblock\n");
+  load();
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
+  EXPECT_EQ(outcome(ask(method::kRun, run_request(1))), R"({"returned":0})");
+  EXPECT_THAT(script.log(), Not(HasSubstr("run ")));
+  EXPECT_THAT(script.log(), Not(HasSubstr("abort")));
+}
+
+TEST_P(WorkerTest, AnAbortBeforeTheRuntimeListensIsNotLost) {
+  const FakeScript script("deaf\nsay a\nblock\nsay b\n");
+  load();
+  send(100, method::kRun, run_request());
+  while (!script.log().contains("run ")) std::this_thread::yield();
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":-1})");
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("2 "));
+}
+
+TEST_P(WorkerTest, ARunIsAbortedWhileItIsPaused) {
+  if (!facts_of(GetParam()).has_pause) return;
+  const FakeScript script("repeat 400 say 0123456789\nturn\nsay next\n");
+  load();
+  send(100, method::kRun, run_request(1));
+  while (!script.log().contains("run ")) std::this_thread::yield();
+  // Nobody reads, so the ring is full soon.
+  const std::string is_paused =
+      GetParam() == Abi::v1_3_0 ? R"({"returned":0})" : R"({"returned":1})";
+  while (outcome(ask(method::kIsRunning)) != is_paused) std::this_thread::yield();
+  EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
+  std::vector<std::string> all;
+  while (all.empty() || all.back() != "2 ") {
+    for (std::string& each : outputs()) all.push_back(std::move(each));
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+  EXPECT_LT(all.size(), 200U);
+  EXPECT_EQ(outcome(ask(method::kRun, run_request(2))), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("0 next", "2 ")) << "it does not go on with the first";
+}
+
+TEST_P(WorkerTest, AnAnswerThatIsTooLongDoesNotHarmTheNext) {
+  if (facts_of(GetParam()).has_pause) return;
+  const FakeScript script("repeat 200 say 0123456789\nturn\nsay next\n");
+  load();
+  EXPECT_THAT(outcome(ask(method::kRun, run_request(1))), HasSubstr("longer than the memory"));
+  std::ignore = outputs();
+  EXPECT_EQ(outcome(ask(method::kRun, run_request(2))), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("0 next", "2 "));
+}
+
+TEST_P(WorkerTest, TheRuntimeMayKeepWhatItHasRefused) {
+  if (!facts_of(GetParam()).has_function_tools) return;
+  const FakeScript script("cross-attention -1\nsay a\n");
+  load();
+  // So much memory goes back to the system as soon as it is free.
+  const std::string numbers = base64(std::string(std::size_t{1} << 20U, '\0'));
+  const json::object params{{"encoder_k_cache", numbers},
+                            {"encoder_v_cache", numbers},
+                            {"encoder_mask", numbers},
+                            {"encoder_pos", numbers}};
+  for (std::size_t i = 0; i <= Worker::kMaxRefused; ++i) {
+    EXPECT_EQ(outcome(ask(method::kSetCrossAttnParams, params)), R"({"returned":-1})");
+  }
+  EXPECT_THAT(outcome(ask(method::kSetCrossAttnParams, params)), HasSubstr("refused too many"));
+  EXPECT_EQ(outcome(ask(method::kRun, run_request())), R"({"returned":0})");
+  EXPECT_THAT(script.log(), HasSubstr("attends=0,"));
 }
 
 TEST_P(WorkerTest, SaysWhatItCannotDo) {
   EXPECT_THAT(outcome(ask(method::kRun, run_request())), HasSubstr("No runtime is open"));
-  EXPECT_THAT(outcome(ask(method::kAbort)), HasSubstr("no model"));
+  EXPECT_THAT(outcome(abort(1)), HasSubstr("no model"));
   open();
   EXPECT_THAT(outcome(ask(method::kRun, run_request())), HasSubstr("no model"));
   EXPECT_THAT(outcome(ask(method::kInit, {{"model_path", 3}})), HasSubstr("model_path"));
