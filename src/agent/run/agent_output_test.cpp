@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 /// A run whose tool writes, and whose model is shown that at once.
 struct WritingBench : RunBench {
