@@ -158,7 +158,7 @@ TEST_P(AssetsEngineTest, WhatCannotBeLoadedAgainIsLostAndRunsAreTold) {
 }
 
 TEST_P(AssetsEngineTest, ARunThatWaitedIsNotBegunWithoutWhatItNames) {
-  const FakeScript script("say a\nhang\n");
+  const FakeScript script("abort hang\nsay a\nhang\n");
   make();
   EXPECT_EQ(end(lora("cat")), "done");
   const auto first = std::make_shared<Answer>();
