@@ -96,8 +96,7 @@ inline constexpr std::array<AgentEventKind, 29> kAgentEvents = {{
      "The model could not answer. `response.error` says why."},
     {AgentEventType::tool_output_started, "sluice:tool.output.started",
      "call_id, tool, server, arguments",
-     "A tool has been called. `server` is the label of its "
-     "server."},
+     "A tool has been called. `server` is the label of its server."},
     {AgentEventType::tool_output_delta, "sluice:tool.output.delta",
      "call_id, first, last, delta, content, dropped, restart",
      "A running tool has written something: its chunks `first` to `last`, as text, or `content` "

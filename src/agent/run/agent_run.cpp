@@ -1,8 +1,6 @@
 #include "agent/run/agent_run.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <string>
 #include <utility>
 
 namespace sluice {
@@ -158,14 +156,6 @@ void AgentRun::later() {
       self->guard([&self] { self->advance(); });
     }
   });
-}
-
-void AgentRun::guard(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    end("failed", std::string("The run cannot go on: ") + error.what());
-  }
 }
 
 void AgentRun::advance() {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -180,7 +181,14 @@ class AgentRun final : public std::enable_shared_from_this<AgentRun>,
   /// Does in a later turn what is to be done.
   void later();
   /// Does a part of the run's work. What that throws ends the run, which nobody else would wake.
-  void guard(const std::function<void()>& work);
+  template <class Work>
+  void guard(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      end("failed", std::string("The run cannot go on: ") + error.what());
+    }
+  }
   void advance();
   /// Gives up what has taken too long.
   void expire(TimePoint now);

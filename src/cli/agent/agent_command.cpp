@@ -191,12 +191,12 @@ std::vector<AgentServer> connect_servers(const AgentArguments& arguments, std::s
   return servers;
 }
 
-/// Takes the events of a run until its end. `has_servers`: more than one.
-int follow(Run& run, const AgentArguments& arguments, bool has_servers, TraceWriter& trace,
+/// Takes the events of a run until its end. `has_several_servers`: so questions name them.
+int follow(Run& run, const AgentArguments& arguments, bool has_several_servers, TraceWriter& trace,
            Interrupts& interrupts) {
   EventPrinter printer(arguments.remote.as_json, arguments.for_ui);
   ApprovalQuestions questions(run, {.may_ask = !arguments.remote.as_json && !arguments.for_ui,
-                                    .names_servers = has_servers});
+                                    .names_servers = has_several_servers});
   const SteadyClock clock;
   bool was_cancelled = false;
   bool prints = true;

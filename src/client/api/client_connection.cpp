@@ -243,6 +243,11 @@ void ClientConnection::close_session(const std::shared_ptr<Core>& core,
   });
 }
 
+void ClientConnection::close_taken_up(const std::shared_ptr<Core>& core,
+                                      const std::shared_ptr<ClientSession>& session) {
+  if (core->taken_up.erase(session) > 0) close_session(core, session, {});
+}
+
 std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const CallOptions& options,
                                                          bool counts) {
   /// Of a request, until it has ended. Its members are used on the loop alone.
@@ -260,18 +265,13 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     void pause(bool is_paused) const {
       if (const auto begun = session.lock()) begun->pause(number, is_paused);
     }
-    /// Nobody waits any more: ends it in one of these ways.
-    void end(void (ClientSession::*how)(ClientSession::Number)) {
+    /// Nobody waits any more. `is_left`: but perhaps somebody takes it up.
+    void end(bool is_left) {
       is_given_up = true;
       const auto begun = session.lock();
       if (begun == nullptr) return;
-      ((*begun).*how)(number);
-      close_taken_up();
-    }
-    /// Of a session that was begun for this alone.
-    void close_taken_up() const {
-      const auto begun = session.lock();
-      if (core->taken_up.erase(begun) > 0) close_session(core, begun, {});
+      is_left ? begun->leave(number) : begun->cancel(number);
+      close_taken_up(core, begun);
     }
     /// What holds up the connection that the call has, alone or with others.
     CallHolds& holds() {
@@ -290,12 +290,6 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
   };
   const auto ticket = std::make_shared<Ticket>(core_, counts);
   EventLoop& loop = core_->loop();
-  const auto on_end = [ticket](void (ClientSession::*how)(ClientSession::Number)) {
-    return [ticket, how] {
-      if (ticket->core->background->is_of_parent()) return;
-      ticket->core->background->loop().post([ticket, how] { ticket->end(how); });
-    };
-  };
   const auto state = std::make_shared<ClientCall::State>(
       options.max_events,
       [core = core_] {
@@ -303,8 +297,11 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
           throw std::logic_error("a callback of a client must not wait for the client");
         }
       },
-      on_end(&ClientSession::cancel), options.event_params);
-  if (options.resumable) state->leave_with(on_end(&ClientSession::leave));
+      [ticket](bool is_left) {
+        if (ticket->core->background->is_of_parent()) return;
+        ticket->core->background->loop().post([ticket, is_left] { ticket->end(is_left); });
+      },
+      options.event_params);
   if (options.holds_up) {
     // In the order of what is said here, as the session may not be touched on the user's thread.
     state->hold_up([ticket](Holding holding) {
@@ -327,11 +324,7 @@ std::shared_ptr<ClientCall::State> ClientConnection::run(Begin begin, const Call
     RequestCallbacks callbacks{
         .on_progress = [state](const json::object& said) { state->add(said); },
         .on_reissued = [state] { state->restart(); },
-        .on_answer =
-            [state, weak = std::weak_ptr(ticket)](Result<json::object> answer) {
-              if (const auto ended = weak.lock()) ended->close_taken_up();
-              state->end(std::move(answer));
-            }};
+        .on_answer = [state](Result<json::object> answer) { state->end(std::move(answer)); }};
     if (is_resumable) {
       callbacks.on_position = [state](std::string position) { state->mark(std::move(position)); };
     }
@@ -397,13 +390,19 @@ std::shared_ptr<ClientCall::State> ClientConnection::take_up(std::string_view re
        request = RequestOptions{.idle_timeout = options.idle_timeout.value_or(idle_timeout_),
                                 .timeout = options.timeout}](
           const std::shared_ptr<ClientSession>& session, RequestCallbacks callbacks) mutable {
-        const auto on_answer = callbacks.on_answer;
+        const auto told = callbacks.on_answer;
+        const auto own = std::make_shared<std::weak_ptr<ClientSession>>();
+        callbacks.on_answer = [core, own, told](Result<json::object> answer) {
+          close_taken_up(core, own->lock());
+          told(std::move(answer));
+        };
         const auto taken_up =
             from ? session->take_up(*from, request, std::move(callbacks)) : nullptr;
         if (taken_up != nullptr) {
+          *own = taken_up;
           core->taken_up.insert(taken_up);
         } else {
-          on_answer(fail(kLostConnection, "The call cannot be taken up over this connection"));
+          told(fail(kLostConnection, "The call cannot be taken up over this connection"));
         }
         return Begun{taken_up, ClientSession::kTakenUp};
       },

@@ -109,6 +109,9 @@ class ClientConnection final {
   static void close(const std::shared_ptr<Core>& core, std::function<void()> done);
   static void close_session(const std::shared_ptr<Core>& core,
                             std::shared_ptr<ClientSession> session, std::function<void()> done);
+  /// The same of a session that was begun for one call alone; others are left as they are.
+  static void close_taken_up(const std::shared_ptr<Core>& core,
+                             const std::shared_ptr<ClientSession>& session);
 
   std::shared_ptr<void> kept_;
   std::shared_ptr<Core> core_;

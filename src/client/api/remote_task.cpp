@@ -44,7 +44,7 @@ ClientTask::ClientTask(std::shared_ptr<ClientConnection> connection, const json:
 
 ClientCall ClientTask::wait(CallOptions options) const {
   if (!answer_) return {connection_, connection_->follow_task(id_, options)};
-  const auto state = std::make_shared<ClientCall::State>(options.max_events, [] {}, [] {});
+  const auto state = std::make_shared<ClientCall::State>(options.max_events, [] {}, [](bool) {});
   state->end(*answer_);
   return {connection_, state};
 }

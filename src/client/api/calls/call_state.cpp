@@ -36,7 +36,7 @@ CallEvent event_of(const json::object& params, Said what) {
 }  // namespace
 
 ClientCall::State::State(std::size_t max_events, std::function<void()> require_loop,
-                         std::function<void()> give_up, bool keeps_params)
+                         std::function<void(bool)> give_up, bool keeps_params)
     : require_loop_(std::move(require_loop)),
       keeps_params_(keeps_params),
       give_up_(std::move(give_up)),
@@ -99,7 +99,6 @@ void ClientCall::State::end(Outcome outcome) {
   const auto give_up = std::exchange(give_up_, {});
   if (is_held_up_ && hold_) hold_(Holding::over);
   const auto hold = std::exchange(hold_, {});
-  const auto leave = std::exchange(leave_, {});
   auto next = std::exchange(next_, {});
   auto result = std::exchange(result_, {});
   std::optional<Outcome> awaited;
@@ -110,21 +109,13 @@ void ClientCall::State::end(Outcome outcome) {
   if (awaited) result(*std::move(awaited));
 }
 
-void ClientCall::State::cancel() {
+void ClientCall::State::give_up(bool is_left) {
   std::unique_lock lock(mutex_);
-  const auto give_up = std::exchange(give_up_, {});
+  const auto tell = std::exchange(give_up_, {});
   lock.unlock();
-  if (!give_up) return;
-  give_up();
+  if (!tell) return;
+  tell(is_left);
   end(std::unexpected(Error{kCancelled, "The call was cancelled", {}}));
-}
-
-void ClientCall::State::leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (give_up_ && leave_) give_up_ = std::exchange(leave_, {});
-  }
-  cancel();
 }
 
 void ClientCall::State::cancel_on(std::initializer_list<std::stop_token> stops) {

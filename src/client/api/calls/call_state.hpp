@@ -24,10 +24,10 @@ namespace sluice::detail {
 class ClientCall::State final {
  public:
   /// `require_loop` throws where it makes no sense to wait for the loop. `give_up` tells the
-  /// session that nobody waits; it is called at most once, on any thread. `keeps_params`: see
-  /// CallOptions::event_params.
-  State(std::size_t max_events, std::function<void()> require_loop, std::function<void()> give_up,
-        bool keeps_params = true);
+  /// session that nobody waits, and whether the call is left to somebody else; it is called at most
+  /// once, on any thread. `keeps_params`: see CallOptions::event_params.
+  State(std::size_t max_events, std::function<void()> require_loop,
+        std::function<void(bool is_left)> give_up, bool keeps_params = true);
 
   // The loop's side. Nothing counts after the first end().
 
@@ -48,17 +48,16 @@ class ClientCall::State final {
   void on_next(std::move_only_function<void(std::optional<CallEvent>)> done);
   void on_result(std::move_only_function<void(Outcome)> done);
   bool is_ready() const;
-  void cancel();
-  void leave();
+  void cancel() { give_up(false); }
+  void leave() { give_up(true); }
   /// The server need not be read while half of the events that may wait do. `hold` says so, on any
   /// thread, and how that ends. It must not call this. Call before the first event.
   void hold_up(std::function<void(Holding)> hold) { hold_ = std::move(hold); }
-  /// What leave() calls in place of `give_up`. Call before the first event.
-  void leave_with(std::function<void()> leave) { leave_ = std::move(leave); }
   /// Cancels when any of these is requested. Call once.
   void cancel_on(std::initializer_list<std::stop_token> stops);
 
  private:
+  void give_up(bool is_left);
   /// Passes an event on, with the lock held, which is released. `bytes`: of memory.
   void put(CallEvent event, std::size_t bytes, std::unique_lock<std::mutex> lock);
   /// The next event, if it is there or there will be none. Call with the mutex held.
@@ -70,8 +69,7 @@ class ClientCall::State final {
   const bool keeps_params_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::function<void()> give_up_;  // empty once the call has ended
-  std::function<void()> leave_;    // empty: the call cannot be left
+  std::function<void(bool)> give_up_;  // empty once the call has ended
   EventQueue events_;
   std::function<void(Holding)> hold_;  // empty: nothing is held up
   bool is_held_up_ = false;

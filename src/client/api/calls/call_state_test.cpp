@@ -15,7 +15,7 @@ namespace {
 class CallStateTest : public ::testing::Test {
  protected:
   static ClientCall::State make(std::size_t max_events) {
-    return {max_events, [] {}, [] {}};
+    return {max_events, [] {}, [](bool) {}};
   }
   static json::object said(std::size_t number, std::size_t length) {
     return {{"progress", number}, {"message", std::string(length, 'x')}};
@@ -72,13 +72,13 @@ TEST_F(CallStateTest, APositionThatIsDroppedIsNothingThatWasSaid) {
 }
 
 TEST_F(CallStateTest, WhatIsLeftIsNotGivenUp) {
-  for (const bool can_leave : {true, false}) {
-    std::vector<std::string> told;
-    ClientCall::State state(10, [] {}, [&told] { told.emplace_back("given up"); });
-    if (can_leave) state.leave_with([&told] { told.emplace_back("left"); });
-    state.leave();
+  for (const bool is_left : {true, false}) {
+    std::vector<bool> told;
+    ClientCall::State state(10, [] {}, [&told](bool left) { told.push_back(left); });
+    is_left ? state.leave() : state.cancel();
     state.cancel();
-    EXPECT_EQ(told, std::vector<std::string>{can_leave ? "left" : "given up"});
+    state.leave();
+    EXPECT_EQ(told, std::vector<bool>{is_left});
     EXPECT_TRUE(state.is_ready());
   }
 }
@@ -101,7 +101,7 @@ TEST_F(CallStateTest, TheServerIsHeldUpSoThatNothingIsDropped) {
 
 TEST_F(CallStateTest, ParamsAreKeptOnlyIfTheyAreWanted) {
   using Said = ClientCall::State::Said;
-  ClientCall::State state(10, [] {}, [] {}, false);
+  ClientCall::State state(10, [] {}, [](bool) {}, false);
   state.add({{"progress", 1}, {"total", 2}, {"message", "half"}});
   state.add({{"level", "info"}, {"data", "text"}}, Said::log);
   state.add({{"seq", 1}}, Said::partial_result);
