@@ -13,7 +13,10 @@ export class UnixTransport {
     this.socket = net.connect(this.path);
     this.socket.on('error', (error) => this.onerror?.(error));
     this.socket.on('close', () => this.onclose?.());
-    createInterface({ input: this.socket }).on('line', (line) => this.onmessage?.(JSON.parse(line)));
+    const lines = createInterface({ input: this.socket });
+    lines.on('line', (line) => this.onmessage?.(JSON.parse(line)));
+    // It repeats the errors of the socket, and would throw one that nobody hears.
+    lines.on('error', () => {});
     await once(this.socket, 'connect');
   }
 
