@@ -25,7 +25,7 @@ def run_npu_latency(bench: Bench) -> Result:
         _BARE: lambda: servers.bare(paths, "--shared", "--producer", *pace),
         _IN_PROCESS: lambda: servers.sluice(paths),
     }
-    load = ["fanout", "--count", "1000000", *pace]
+    load = ["fanout", "--count", "1000000", *pace, "--keep-awake"]
     reports = compare(
         longer,
         [

@@ -13,7 +13,7 @@ _PACE_US = 20_000  # 50 chunks per second
 
 def paced_load(streams: int, via: str) -> list[str]:
     pace = ["--interval-us", str(_PACE_US), "--stagger"]
-    return ["paced", "--connections", str(streams), *pace, "--via", via]
+    return ["paced", "--connections", str(streams), *pace, "--via", via, "--keep-awake"]
 
 
 def _paced_bare(paths: Paths, *options: str) -> servers.Server:

@@ -3,10 +3,12 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <sys/resource.h>
 
+#include "awake.hpp"
 #include "links/routes.hpp"
 #include "modes/modes.hpp"
 
@@ -60,6 +62,8 @@ int main(int argc, char** argv) {
   try {
     const bench::Options options = bench::parse_options(argc, argv);
     raise_descriptor_limit();
+    std::optional<bench::AwakeProcessors> awake;
+    if (options.keep_awake) awake.emplace();
     const std::map<std::string_view, std::function<std::uint64_t(const bench::Options&)>> modes = {
         {"echo", bench::run_echo},           {"stream", bench::run_streams},
         {"paced", bench::run_streams},       {"poll", bench::run_poll},

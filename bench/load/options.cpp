@@ -41,6 +41,8 @@ Options:
   --stagger            spread the starts of paced streams over one interval
   --text-bytes N       length of the echoed text, 32
   --lazy-us N          sleep this long before each check of the sockets, so that no reader is woken
+  --keep-awake         let no processor halt, because waking a halted one takes a virtual machine
+                       up to milliseconds; the CPU time of that counts as the load generator's
   --settle-ms N        wait this long before reading the server's memory, 300
   --subscribe PATH --publish PATH --publish-window N --message-bytes N
                        for a broker's fan-out; the publisher is on average at most N messages ahead
@@ -108,7 +110,8 @@ Options parse_options(int argc, char** argv) {
        [&](std::string_view, std::string_view value) { options.delivery = parse_delivery(value); }},
   };
   const std::map<std::string_view, bool*> switches = {{"--stagger", &options.stagger},
-                                                      {"--hold", &options.hold}};
+                                                      {"--hold", &options.hold},
+                                                      {"--keep-awake", &options.keep_awake}};
 
   for (int i = 2; i < argc; ++i) {
     const std::string_view flag = argv[i];

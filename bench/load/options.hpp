@@ -38,6 +38,7 @@ struct Options {
   std::size_t message_bytes = 150;
   int server_pid = 0;
   bool hold = false;
+  bool keep_awake = false;
 };
 
 extern const char* const kUsage;
