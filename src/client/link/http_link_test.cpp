@@ -85,8 +85,8 @@ TEST_F(HttpLinkTest, AModernRequestSaysInItsHeadWhatItIs) {
 TEST_F(HttpLinkTest, AReplyMayBeAStream) {
   open_modern();
   call();
-  call();
   Asked first = next();
+  call();
   Asked second = next();
   for (Asked* const each : {&first, &second}) each->reply->start(200, kEvents);
   second.reply->write(std::string_view(event("", progress(3, 1)) + ": comment\n\n"));

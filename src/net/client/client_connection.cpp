@@ -24,6 +24,8 @@ constexpr std::size_t kReadSize = std::size_t{64} << 10U;
 /// that come. The time is looked at between slices.
 constexpr Duration kReadFor = std::chrono::milliseconds(1);
 constexpr std::size_t kSlice = std::size_t{1} << 10U;
+/// So many bytes do not wait for the end of the turn.
+constexpr std::size_t kSentAtOnce = std::size_t{16} << 10U;
 /// When nothing has come for so many seconds, the kernel probes whether the peer's system is there,
 /// and again so often. If it does not say so, the connection fails after kProbes.
 constexpr int kProbeAfter = 30;
@@ -245,7 +247,24 @@ void ClientConnection::write(std::string bytes, std::shared_ptr<void> memory) {
     out.append(bytes);
   }
   if (tunnel_) return;
-  if (io_) flush();
+  if (!io_) return;
+  if (queued_bytes() >= kSentAtOnce) {
+    flush();
+  } else {
+    loop_->at_turn_end(*this);
+  }
+}
+
+/// Sending takes much code of the system. If what all connections have written is sent in one go,
+/// the processor's caches need not take turns between that code and ours.
+void ClientConnection::on_turn_end() {
+  const auto self = shared_from_this();
+  send_rest();
+}
+
+void ClientConnection::send_rest() {
+  if (closed_ || !io_ || queued_bytes() == 0) return;
+  if (flush() && queued_bytes() == 0 && owner_ != nullptr) owner_->on_drained();
 }
 
 bool ClientConnection::flush() {
@@ -288,8 +307,7 @@ void ClientConnection::pump() {
   const auto self = shared_from_this();
   read();
   // TLS may now be able to send what it could not send before it had read.
-  if (closed_ || !io_ || queued_bytes() == 0) return;
-  if (flush() && queued_bytes() == 0 && owner_ != nullptr) owner_->on_drained();
+  send_rest();
 }
 
 void ClientConnection::pump_later() {
@@ -303,6 +321,7 @@ void ClientConnection::pump_later() {
 
 void ClientConnection::acknowledge_at_once() {
   const int on = 1;
+  if (io_) flush();  // sending turns it off
   if (socket_) ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
@@ -390,11 +409,15 @@ void ClientConnection::fail_with(int code, const std::string& what) {
 }
 
 void ClientConnection::fail_later(int code, const std::string& what) {
+  if (closed_) return;
   loop_->post([self = shared_from_this(), code, what] { self->fail_with(code, what); });
 }
 
 void ClientConnection::close() {
   if (std::exchange(closed_, true)) return;
+  loop_->forget(*this);
+  // What was written in this turn was to be sent.
+  if (io_) flush();
   loop_->cancel(std::exchange(timer_, 0));
   loop_->cancel(std::exchange(endpoint_timer_, 0));
   lookup_.forget();

@@ -45,7 +45,8 @@ Result<ConnectionRoute> route_to(const Url& url, const Dial& dial, const ProxySe
 /// its owner for every event, but never from within a call to the connection. Belongs to the loop,
 /// which must outlive it.
 class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
-                               private EventLoop::Watcher {
+                               private EventLoop::Watcher,
+                               private Executor::TurnHook {
  public:
   /// Receives the events of a connection. Each function may do anything with the connection.
   class Owner {
@@ -53,7 +54,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
     virtual ~Owner() = default;
     /// The connection stands, with its tunnel and TLS.
     virtual void on_established() {}
-    /// The socket has accepted all that it had no room for at first.
+    /// The socket has accepted all that was written.
     virtual void on_drained() {}
     /// Bytes have arrived. They may be overwritten, and are valid during the call.
     virtual void on_bytes(std::span<char> bytes) = 0;
@@ -82,7 +83,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   [[nodiscard]] bool leads_to(const Url& url, const ConnectionRoute& route) const;
   /// Null: the connection closes when anything arrives.
   void set_owner(Owner* owner) { owner_ = owner; }
-  /// Sends `bytes` as soon as possible. May be called before the connection is established.
+  /// Sends `bytes` at the end of the loop's turn at the latest, once the connection is established.
   /// `memory` is kept until the socket has accepted them.
   void write(std::string bytes, std::shared_ptr<void> memory = nullptr);
   /// What arrives is acknowledged at once from now on (TCP_QUICKACK, tcp(7)), until something else
@@ -93,12 +94,14 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void pause(bool is_paused);
   /// Bytes that the socket has not accepted yet.
   [[nodiscard]] std::size_t queued_bytes() const { return waiting_.size() + out_.size() - sent_; }
-  /// Closes the connection at once. The owner is not called any more.
+  /// Closes the connection at once, behind what the socket accepts of the last writes. The owner is
+  /// not called any more.
   void close();
   [[nodiscard]] bool is_open() const { return !closed_; }
 
  private:
   void on_ready(std::uint32_t events) override;
+  void on_turn_end() override;
   void dial();
   void look_up(const std::string& host, std::uint16_t port);
   /// False if it fails because none of them may be connected to.
@@ -124,6 +127,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   bool pass(std::span<char> bytes, TimePoint until);
   /// False if it failed.
   bool flush();
+  /// Flushes, and tells the owner if that was all.
+  void send_rest();
   void fail_with(int code, const std::string& what);
   void fail_later(int code, const std::string& what);
 

@@ -171,7 +171,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
     http_->forget_reply();
     throw;
   }
-  connection.send_added();
+  connection.added();
   done();
 }
 
@@ -241,9 +241,7 @@ void ServerExchange::finish() {
   // Sent even if the queue is full, because it belongs to what was written last.
   if (minor_version_ != 0 && !is_head_ && !connection_->is_over()) {
     connection_->output().append("0\r\n\r\n");
-    connection_->send_added();
-  } else {
-    connection_->flush();
+    connection_->added();
   }
   done();
 }
