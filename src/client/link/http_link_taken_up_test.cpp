@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -92,6 +93,22 @@ TEST_F(TakenUpAnswerTest, ComesFromWhereItWasLeft) {
   session = nullptr;
   settle();
   EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(TakenUpAnswerTest, FollowsTheOutputSchemaOfItsTool) {
+  leave_call();
+  session->begin("tools/list", {}, {}, callbacks());
+  next().reply->reply(200, kJson, answer(3, R"({"tools":[{"name":"tool","inputSchema":{},
+      "outputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]})"));
+  ASSERT_TRUE(hears(1));
+  said.clear();
+  Asked get = take_up();
+  get.reply->start(200, kEvents);
+  get.reply->write(std::string_view(
+      event("e3", answer(2, R"({"content":[],"structuredContent":{"n":"none"}})"))));
+  get.reply->finish();
+  ASSERT_TRUE(hears(1));
+  EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("-32602"), HasSubstr("breaks its outputSchema"))));
 }
 
 TEST_F(TakenUpAnswerTest, IsCancelledInItsSession) {

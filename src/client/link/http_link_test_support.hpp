@@ -88,7 +88,7 @@ class HttpLinkTest : public ServerTest {
     ASSERT_TRUE(*connected);
   }
   void open_legacy(bool has_stream = false, const std::string& revision = "2025-11-25") {
-    open({.revision = revision});
+    open({.revision = revision, .checks_output = true});
     const HeaderField id{"Mcp-Session-Id", "s-1"};
     next().reply->reply(200, kJson,
                         answer(1, R"({"protocolVersion":")" + revision + R"(","capabilities":{}})"),

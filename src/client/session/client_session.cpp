@@ -13,7 +13,8 @@
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
-ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options)
+ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options,
+                             std::shared_ptr<ListedTools> tools)
     : loop_(&loop),
       options_(std::move(options)),
       handshake_(*this, options_),
@@ -22,8 +23,9 @@ ClientSession::ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, O
           questions_, options_.max_questions, [this](std::string text) { reply(std::move(text)); },
           [this](Number request) { on_turn(request); }),
       requests_(loop, [this](Number number, const char* why) { give_up(number, why); }),
+      tools_(std::move(tools)),
       link_(std::move(link)),
-      writer_(options_, tools_, link_->carries_headers()) {}
+      writer_(options_, *tools_, link_->carries_headers()) {}
 
 ClientSession::~ClientSession() {
   remove_all();
@@ -198,12 +200,13 @@ std::shared_ptr<ClientSession> ClientSession::take_up(const StreamPosition& from
   beside.first_question = ++beside_ << 32U;
   beside.on_renewed = {};
   beside.on_lost = {};
-  const auto session = std::make_shared<ClientSession>(*loop_, std::move(link), std::move(beside));
+  const auto session =
+      std::make_shared<ClientSession>(*loop_, std::move(link), std::move(beside), tools_);
   session->renew_no_more();
   session->server_ = {.revision = from.revision, .about = server_.about};
   session->last_number_ = kTakenUp;
   OpenRequest& request = session->requests_.add(kTakenUp, {.method = "tools/call",
-                                                           .params = {},
+                                                           .params = {{"name", from.tool}},
                                                            .options = cut_to_forever(options),
                                                            .callbacks = std::move(callbacks),
                                                            .can_be_left = true});

@@ -47,7 +47,9 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   /// Messages in one batch. A longer one is not taken, for a short text can have very many.
   static constexpr std::size_t kMaxBatch = 100'000;
 
-  ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options);
+  /// `tools` are what is known of the server's already; sessions of one loop may share them.
+  ClientSession(Executor& loop, std::unique_ptr<ServerLink> link, Options options,
+                std::shared_ptr<ListedTools> tools = std::make_shared<ListedTools>());
   ~ClientSession() override;
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
@@ -229,7 +231,7 @@ class ClientSession final : public std::enable_shared_from_this<ClientSession>,
   ServerRequests server_requests_;
   OpenRequests requests_;
   SessionActivities activities_;
-  ListedTools tools_;
+  std::shared_ptr<ListedTools> tools_;
   ResultCache cache_;
   MessageParser parser_;
   std::uint64_t faults_ = 0;  // messages of the server that could not be read

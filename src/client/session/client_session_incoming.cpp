@@ -151,14 +151,14 @@ void ClientSession::on_response(const Message& message) {
   }
   if (request.method == "tools/call" && type != "task" && options_.checks_output &&
       server_.revision->structured_output) {
-    Result<void> checked = tools_.check_output(text_at(request.params, "name"), *result);
+    Result<void> checked = tools_->check_output(text_at(request.params, "name"), *result);
     if (!checked) return end(number, std::unexpected(std::move(checked.error())));
   }
   const bool is_list = request.method == "tools/list";
   const bool is_kept = request.rounds == 0 && is_cached(request.method, request.params);
   if (request.callbacks.on_result && !is_list && !is_kept) return end_with(number, *result);
   json::object answer = own_copy(*result);
-  if (is_list) tools_.learn(answer, writer_.mirrors_parameters(*server_.revision));
+  if (is_list) tools_->learn(answer, writer_.mirrors_parameters(*server_.revision));
   if (is_kept) {
     cache_.add(request.method, request.params, answer, message.text.size(), loop_->clock().now());
   }
@@ -320,7 +320,7 @@ void ClientSession::on_broken_off(const RequestId& id, const Error& why) {
 
 bool ClientSession::reissue(Number number, OpenRequest& request, Error& why) {
   const bool is_call = request.method == "tools/call";
-  const bool may_be_repeated = is_call ? tools_.may_be_repeated(text_at(request.params, "name"))
+  const bool may_be_repeated = is_call ? tools_->may_be_repeated(text_at(request.params, "name"))
                                        : only_reads(request.method);
   if (!may_be_repeated) {
     if (is_call) {
@@ -396,6 +396,7 @@ void ClientSession::on_position(const RequestId& id, std::string_view session,
   told(to_text({.revision = server_.revision,
                 .server = link_->server(),
                 .session = std::string(session),
+                .tool = std::string(text_at(request->params, "name")),
                 .request = id,
                 .last_event = std::string(last_event)}));
 }

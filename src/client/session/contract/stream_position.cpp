@@ -10,6 +10,7 @@ std::string to_text(const StreamPosition& position) {
   return to_json(json::object{{"revision", position.revision->name},
                               {"server", position.server},
                               {"session", position.session},
+                              {"tool", position.tool},
                               {"request", position.request},
                               {"event", position.last_event}});
 }
@@ -22,6 +23,7 @@ Result<StreamPosition> parse_stream_position(std::string_view text) {
   StreamPosition out{.revision = find_revision(text_at(from, "revision")),
                      .server = std::string(text_at(from, "server")),
                      .session = std::string(text_at(from, "session")),
+                     .tool = std::string(text_at(from, "tool")),
                      .request = RequestId(text_at(from, "request")),
                      .last_event = std::string(text_at(from, "event"))};
   const bool is_legacy = out.revision != nullptr && out.revision->era == Era::legacy;

@@ -15,6 +15,7 @@ struct StreamPosition {
   const Revision* revision = nullptr;  // of the legacy era; never null
   std::string server = {};             // ServerLink::server()
   std::string session = {};            // its id, which is secret; empty: the server has none
+  std::string tool = {};               // that was called
   RequestId request = {};
   std::string last_event = {};  // the id of the event behind which it goes on
 };
