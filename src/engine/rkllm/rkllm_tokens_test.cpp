@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/rkllm/rkllm_engine_test_support.hpp"
-#include "engine/rkllm/token_files_test_support.hpp"
+#include "engine/rkllm/worker/token_files_test_support.hpp"
 
 #if SLUICE_WITH_LLAMA
 #include "engine/llama/chat/answer_schema.hpp"

@@ -175,7 +175,9 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
     run.reader.emplace(std::move(chat->reader));
   } else {
     run.input.input = request.messages.empty() ? request.prompt : chat_text(request.messages);
-    run.reader.emplace(AnswerReader::Options{.stops = request.stop});
+    AnswerReader::Options reader{.stops = request.stop};
+    if (is_constrained) reader.marks = {.start = "", .ends = {}};
+    run.reader.emplace(std::move(reader));
   }
   if (std::get<std::string>(run.input.input).contains('\0')) return refuse_nul("tools or a call");
   return {};
