@@ -369,12 +369,10 @@ void NpuEngine::on_tokens_tested(const Result<void>& outcome) {
   }
   has_failed_test_ = true;
   no_tokens_ = outcome.error().message;
-  // Without the file nothing was expected.
-  const bool is_missing =
-      outcome.error().code == kNotFound || outcome.error().code == kMethodNotFound;
-  log(is_missing ? LogLevel::info : LogLevel::warning,
-      "answers cannot be held to a grammar token by token",
-      {{"why", std::string_view(no_tokens_)}});
+  // Without the file, or with an old runtime, nothing was expected.
+  if (outcome.error().code == kNotFound || outcome.error().code == kMethodNotFound) return;
+  log_warning("answers cannot be held to a grammar token by token",
+              {{"why", std::string_view(no_tokens_)}});
 }
 
 Result<void> NpuEngine::check_new_file(const RunPtr& run) const {

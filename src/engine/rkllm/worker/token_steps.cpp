@@ -103,24 +103,24 @@ Result<void> test_texts(Runtime& runtime, const TokenPieces& pieces) {
   std::string fault;
   bool is_whole = true;  // what has been said ends with a character
   std::int32_t said = 0;
-  const int result =
-      runtime.run({.role = "user", .input = std::string(kTestPrompt)},
-                  {.sampling = {}, .max_new_tokens = kTestTokens}, [&](const Output& output) {
-                    if (output.state == CallState::normal) {
-                      const std::string_view piece = pieces.bytes_of(output.token_id);
-                      // A runtime leaves out special tokens, and the blank at the beginning.
-                      const bool is_comparable =
-                          is_whole && !output.text.empty() && is_valid_utf8(piece) &&
-                          is_valid_utf8(output.text) && !pieces.is_control(output.token_id);
-                      if (is_comparable && trim(piece, " ") != trim(output.text, " ")) {
-                        fault = "The model's token " + std::to_string(output.token_id) +
-                                " is another text than in its tokenizer.json";
-                      }
-                    }
-                    is_whole = output.state == CallState::normal && is_valid_utf8(output.text);
-                    if (++said == kTestTokens) runtime.abort();
-                    return CallbackReturn::go_on;
-                  });
+  const int result = runtime.run(
+      {.role = "user", .input = std::string(kTestPrompt)},
+      {.sampling = {}, .max_new_tokens = kTestTokens}, [&](const Output& output) {
+        if (output.state == CallState::normal) {
+          const std::string_view piece = pieces.bytes_of(output.token_id);
+          // A runtime leaves out special tokens, and the blank at the beginning.
+          const bool is_comparable = is_whole && !piece.empty() && !output.text.empty() &&
+                                     is_valid_utf8(piece) && is_valid_utf8(output.text) &&
+                                     !pieces.is_control(output.token_id);
+          if (is_comparable && trim(piece, " ") != trim(output.text, " ")) {
+            fault = "The model's token " + std::to_string(output.token_id) +
+                    " is another text than in its tokenizer.json";
+          }
+        }
+        is_whole = output.state == CallState::normal && is_valid_utf8(output.text);
+        if (++said >= kTestTokens) runtime.abort();
+        return CallbackReturn::go_on;
+      });
   if (result != 0) return is_unfit("rkllm_run() returned " + std::to_string(result));
   if (!fault.empty()) return is_unfit(fault);
   return {};

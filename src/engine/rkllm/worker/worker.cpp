@@ -232,7 +232,10 @@ Worker::Outcome Worker::init(const json::object& params) {
 Worker::Outcome Worker::test_tokens(const json::object& params) {
   const auto given = read<TestParams>(params);
   if (!given) return std::unexpected(given.error());
-  if (!runtime_->abi().has_logits) return returned(std::nullopt, runtime_->abi());
+  if (const AbiFacts& abi = runtime_->abi(); !abi.has_logits) {
+    return fail(kMethodNotFound,
+                "Version " + std::string(abi.versions) + " of the runtime gives no logits");
+  }
   const auto entries = read_vocabulary(given->folder);
   if (!entries) return std::unexpected(entries.error());
   auto pieces = std::make_shared<const TokenPieces>(*entries);
