@@ -347,13 +347,8 @@ void NpuEngine::begin(RkllmSlot& slot, const RunPtr& run) {
   Result<void> checked = check_assets(run->params.lora_adapter_name);
   if (checked) checked = check_new_file(run);
   if (checked && run->choice && !slot.chooses_tokens()) {
-    if (!run->request.json_schema.empty() && !needs_choice(run->choice->sampling, library_.abi)) {
-      return prepare_run(run);
-    }
-    checked =
-        fail(kBusy,
-             "The process of the model has died, and in the next one tokens cannot be chosen: "
-             "leave out grammar, seed and sampling");
+    if (!run->request.json_schema.empty()) return prepare_run(run);
+    checked = std::unexpected(lost_choice());
   }
   if (!checked) return complete(run, Completion::Reason::error, std::move(checked.error()));
   slot.begin(run);

@@ -232,6 +232,27 @@ TEST_P(RkllmTokensTest, AProcessMayDieInTheMiddle) {
   EXPECT_THAT(answer_to(std::move(next)), ::testing::MatchesRegex("[a-z][a-z][a-z].length"));
 }
 
+#if SLUICE_WITH_LLAMA
+TEST_P(RkllmTokensTest, WhatWaitsIsCheckedIfTheNextProcessFailsTheTest) {
+  if (!facts().has_logits) return;
+  const FakeScript script("words 257 block 8\nabort hang\n");
+  make_with_words();
+  const auto held = std::make_shared<Answer>();
+  const auto holder = ask(held, constrained("root ::= \"ab\" [a-z]{20}"));
+  EXPECT_TRUE(held->says("ab"));
+  const auto checked = std::make_shared<Answer>();
+  const auto failed = std::make_shared<Answer>();
+  const auto second = ask(checked, with_schema(R"({"type":"object"})"));
+  const auto third = ask(failed, constrained(kLetters));
+  script.change("words 257 none\nsay {\"n\": 2}\n");
+  // Its runtime hangs in the abort, so its process is killed.
+  holder->cancel();
+  EXPECT_EQ(checked->end(), "{\"n\": 2}|stop");
+  EXPECT_THAT(failed->end(),
+              HasSubstr("|error: The process of the model has died, and in the next"));
+}
+#endif
+
 TEST_P(RkllmTokensTest, AnAnswerThatFailsInTheMiddleSaysWhy) {
   if (!facts().has_logits) return;
   const FakeScript script("words 257 nan 12\nsay Hi\n");

@@ -65,6 +65,13 @@ std::string answer_grammar_of(const GenerationRequest& request, const RkllmOptio
 
 }  // namespace
 
+Error lost_choice() {
+  return {
+      kBusy,
+      "The process of the model has died, and in the next one tokens cannot be chosen: leave out "
+      "grammar, seed and sampling"};
+}
+
 Sampling sampling_of(const SamplingParams& given) {
   const SamplingParams usual;
   Sampling out{.temperature = given.temperature};
@@ -142,6 +149,9 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
   GenerationRequest& request = run.request;
   const ChatTemplate* const chat_template = options.chat_template.get();
   const bool has_schema = !request.json_schema.empty();
+  if (!chooses_tokens && (!request.grammar.empty() || needs_choice(request.sampling, abi))) {
+    return std::unexpected(lost_choice());
+  }
   std::string grammar;
   if (chooses_tokens && !run.check) grammar = answer_grammar_of(request, options);
   if (!has_schema && !grammar.empty()) {

@@ -14,12 +14,15 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
                    const AbiFacts* abi, bool chooses_tokens);
 
 /// Makes the request of `run` an input of the runtime, and says what constrains or checks its
-/// answer. May take a second. Error: -32602.
+/// answer. May take a second. Errors: -32602; lost_choice().
 Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts* abi,
                      bool chooses_tokens);
 
 /// Whether the sampling is such that the runtime cannot do it in a single run.
 bool needs_choice(const SamplingParams& given, const AbiFacts* abi);
+
+/// What ends a run that check() has let through when tokens could be chosen.
+Error lost_choice();
 
 /// What a run takes of a request's sampling, where it has its own. What the request does not name
 /// stays as the runtime has it.
