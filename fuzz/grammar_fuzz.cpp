@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/llama/grammar/grammar.hpp"
-#include "engine/llama/grammar/grammar_matcher.hpp"
+#include "engine/grammar/grammar.hpp"
+#include "engine/grammar/grammar_matcher.hpp"
 
 namespace {
 

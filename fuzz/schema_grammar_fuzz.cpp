@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/grammar.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
 #include "engine/llama/model/llama_log.hpp"

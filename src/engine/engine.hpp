@@ -164,8 +164,9 @@ struct EngineInfo {
   std::uint64_t parameters = 0;
   std::uint32_t context_tokens = 0;  // of one sequence
   std::uint32_t slots = 0;           // sequences that are decoded together
-  /// Whether a json_schema is checked when the answer is whole, and not followed by each token.
-  bool checks_schema = false;
+  /// Why a json_schema is checked when the answer is whole, and not followed by each token; empty:
+  /// it is followed.
+  std::string checks_schema = {};
   bool takes_images = false;  // whether it passes ChatMessage::images on to the model
   bool alternates = false;    // whether its template refuses two messages of a user in a row
   // What change() takes, besides what a model of its kind may lack:

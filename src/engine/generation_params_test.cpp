@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat/request_limits.hpp"
 #include "json/json.hpp"
 #include "json_schema/json_schema.hpp"
-
-#if SLUICE_WITH_LLAMA
-#include "engine/llama/sampling/token_sampler.hpp"
-#endif
 
 namespace sluice {
 namespace {
@@ -38,9 +35,7 @@ TEST(GenerationParams, AreWhatTheSchemaAdvertises) {
       EXPECT_TRUE(request) << name << ' ' << end;
       const double outside = bound->to_number<double>() + (end == "minimum" ? -1 : 1);
       EXPECT_FALSE(decoded(name, outside)) << name << ' ' << end;
-#if SLUICE_WITH_LLAMA
       if (request) EXPECT_TRUE(check_sampling(request->sampling)) << name << ' ' << end;
-#endif
     }
   }
   EXPECT_GT(bounds, 20U);

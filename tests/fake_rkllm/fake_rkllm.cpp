@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -94,6 +95,40 @@ std::string unescaped(const std::string& text) {
   return out;
 }
 
+/// What a model with words of its own does: the word `words`, then how many there are, and what is
+/// wrong from which run for logits on.
+struct Words {
+  int count = 0;  // 0: it has none
+  std::string fault;
+  int fault_from = 1;
+};
+
+Words words_of(const std::vector<Step>& script) {
+  Words out;
+  for (const Step& step : script) {
+    if (step.word != "words") continue;
+    std::istringstream(step.rest) >> out.count >> out.fault >> out.fault_from;
+  }
+  return out;
+}
+
+/// The same script with a step for each byte that it says.
+std::vector<Step> by_bytes(const std::vector<Step>& script) {
+  std::vector<Step> out;
+  for (const Step& step : script) {
+    if (step.word != "say") {
+      out.push_back(step);
+      continue;
+    }
+    for (const char byte : unescaped(step.rest)) {
+      std::array<char, 8> text{};
+      std::snprintf(text.data(), text.size(), "\\x%02x", static_cast<unsigned char>(byte));
+      out.push_back({"say", text.data()});
+    }
+  }
+  return out;
+}
+
 /// Does what a step says that may come anywhere. False: it is another.
 bool misbehave(const Step& step) {
   if (step.word == "crash") std::raise(SIGSEGV);
@@ -133,6 +168,11 @@ struct Model {
   int max_new_tokens = 0;
   int batch = 1;
   std::vector<Step> script;
+  Words words;
+  std::uint64_t told = 0;       // a hash of what a model with words was told
+  std::size_t told_tokens = 0;  // behind a prompt
+  bool told_prompt = false;
+  int logit_runs = 0;
   std::size_t at = 0;     // the next step, of a run that was paused
   std::size_t turns = 0;  // runs that have begun
   bool skips_special = true;
@@ -248,16 +288,20 @@ struct Teller {
   void* userdata;
   int said = 0;
 
-  int say(const std::string& text, LLMCallState state, const std::vector<float>& logits = {}) {
+  /// `rows`: how many tokens the logits are of.
+  int say(const std::string& text, LLMCallState state, const std::vector<float>& logits = {},
+          int rows = 1) {
     RKLLMResult result{};
     result.text = text.c_str();
-    result.token_id = ++model->last_token;
+    const bool is_word = model->words.count > 0 && text.size() == 1;
+    result.token_id = is_word ? static_cast<unsigned char>(text[0]) : ++model->last_token;
 #if FAKE_RKLLM_ABI != 110
     if (!logits.empty()) {
-      result.logits = {logits.data(), static_cast<int>(logits.size()), 1};
+      result.logits = {logits.data(), static_cast<int>(logits.size()) / rows, rows};
     }
 #else
     (void)logits;
+    (void)rows;
 #endif
 #if FAKE_RKLLM_ABI >= 121
     result.perf = {10.0F, 5, 2.0F * static_cast<float>(said), said, 100.0F};
@@ -302,6 +346,80 @@ int say_output(const std::string& command, const RKLLMInput& input, const Model&
   return answer;
 }
 
+/// Any hash of a value and what came before it.
+std::uint64_t mixed(std::uint64_t before, std::uint64_t value) {
+  std::uint64_t out = (before ^ value) * 0x9E3779B97F4A7C15U;
+  out ^= out >> 29U;
+  out *= 0xBF58476D1CE4E5B9U;
+  return out ^ (out >> 32U);
+}
+
+/// Has a model with words read the input.
+void tell_words(Model& model, const RKLLMInput& input, bool goes_on, const std::string& fault) {
+  if (!goes_on || fault == "forgets") {
+    model.told = 1;
+    model.told_tokens = 0;
+    model.told_prompt = input.input_type == RKLLM_INPUT_PROMPT;
+  }
+  if (input.input_type == RKLLM_INPUT_PROMPT) {
+    for (const char* each = input.prompt_input; *each != '\0'; ++each) {
+      model.told = mixed(model.told, static_cast<unsigned char>(*each));
+    }
+    return;
+  }
+  if (input.input_type != RKLLM_INPUT_TOKEN || (goes_on && fault == "deaf")) return;
+  for (std::size_t i = 0; i < input.token_input.n_tokens; ++i) {
+    model.told = mixed(model.told, static_cast<std::uint64_t>(input.token_input.input_ids[i]));
+    ++model.told_tokens;
+  }
+}
+
+/// From -8 to 8, for each word; behind a prompt, that which `prefer` names is the likeliest.
+std::vector<float> word_logits(const Model& model) {
+  std::vector<float> out;
+  for (int i = 0; i < model.words.count; ++i) {
+    const std::uint64_t random = mixed(model.told, static_cast<std::uint64_t>(i) + 1) % 16001;
+    out.push_back(static_cast<float>(random) / 1000.0F - 8.0F);
+  }
+  for (const Step& step : model.script) {
+    if (step.word != "prefer" || !model.told_prompt) continue;
+    std::istringstream words(step.rest);
+    std::size_t word = 0;
+    for (std::size_t i = 0; words >> word; ++i) {
+      if (i == model.told_tokens && word < out.size()) out[word] = 100;
+    }
+  }
+  return out;
+}
+
+/// A run for logits, of a model with words.
+int run_words(Model& model, const RKLLMInput& input, bool goes_on, Teller& teller) {
+  const bool is_faulty = ++model.logit_runs >= model.words.fault_from;
+  const std::string fault = is_faulty ? model.words.fault : std::string();
+  tell_words(model, input, goes_on, fault);
+  if (fault == "crash" || fault == "hang") misbehave({fault, ""});
+  if (fault == "refuses") return -7;
+  while (fault == "block" && !model.is_aborted) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (fault == "error") {
+    teller.end(RKLLM_RUN_ERROR);
+    return 0;
+  }
+  if (fault != "none" && fault != "block") {
+    std::vector<float> logits =
+        fault == "constant" ? std::vector<float>(static_cast<std::size_t>(model.words.count))
+                            : word_logits(model);
+    if (fault == "nan") logits[logits.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    // Of several tokens there are several rows, of which the last counts.
+    const bool has_rows = input.input_type == RKLLM_INPUT_TOKEN && input.token_input.n_tokens > 1;
+    if (has_rows) logits.insert(logits.begin(), logits.size(), 50.0F);
+    teller.say("", RKLLM_RUN_NORMAL, logits, has_rows ? 2 : 1);
+  }
+  teller.end(RKLLM_RUN_FINISH);
+  return 0;
+}
+
 int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, void* userdata) {
   std::string line = "run" + describe(input) + describe(params);
 #if FAKE_RKLLM_ABI >= 121
@@ -321,7 +439,8 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
     std::ofstream(cache->prompt_cache_path) << "cache" << describe(input) << '\n';
   }
   const bool goes_on = model.is_paused;
-  if (!goes_on) model.at = first_step(model.script, model.turns++);
+  const bool is_by_words = model.words.count > 0 && params.mode == RKLLM_INFER_GET_LOGITS;
+  if (!goes_on && !is_by_words) model.at = first_step(model.script, model.turns++);
   const bool is_deaf = model.at < model.script.size() && model.script[model.at].word == "deaf";
   while (is_deaf && model.aborts == aborts) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -335,6 +454,16 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
 #endif
   Teller teller{&model, userdata};
   const bool wants_logits = params.mode == RKLLM_INFER_GET_LOGITS;
+  if (is_by_words) {
+#if FAKE_RKLLM_ABI == 110
+    const bool has_history = false;
+#else
+    const bool has_history = params.keep_history != 0;
+#endif
+    const int result = run_words(model, input, has_history, teller);
+    model.is_running = false;
+    return result;
+  }
   std::string on_abort = "finish";
   bool has_ended = false;
   while (!has_ended && model.at < model.script.size()) {
@@ -422,6 +551,8 @@ int rkllm_init(LLMHandle* handle, RKLLMParam* param, RKLLMInitCallback callback)
   std::cerr << "I rkllm: " << kVersionLine << '\n';
   auto model = std::make_unique<Model>();
   model->script = read_script();
+  model->words = words_of(model->script);
+  if (model->words.count > 0) model->script = by_bytes(model->script);
   log(std::string("init model=") + text_of(param->model_path) + " context=" +
       std::to_string(param->max_context_len) + " max=" + std::to_string(param->max_new_tokens) +
       " domain=" + std::to_string(param->extend_param.base_domain_id) +

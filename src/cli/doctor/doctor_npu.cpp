@@ -16,6 +16,7 @@
 #include "cli/doctor/doctor_checks.hpp"
 #include "cli/serve/npu_engine.hpp"
 #include "core/text/text.hpp"
+#include "engine/grammar/vocabulary_file.hpp"
 
 namespace sluice {
 namespace {
@@ -171,6 +172,19 @@ void check_npu(Checks& out, const ServeConfig& config, const std::string& root) 
                    "Put the model's tokenizer_config.json beside the .rkllm file"});
   } else {
     out.push_back({Status::ok, "chat template", "there is one; tools can be used", ""});
+  }
+  if (const auto tokens = read_vocabulary(fs::path(model).parent_path().string())) {
+    out.push_back({Status::ok, "vocabulary",
+                   std::to_string(tokens->size()) +
+                       " tokens; answers can be held to a grammar if the runtime passes the test "
+                       "when the model is loaded",
+                   ""});
+  } else {
+    out.push_back(
+        {Status::note, "vocabulary",
+         tokens.error().message + "; so no grammar is taken, and a json_schema is checked "
+                                  "when the answer is whole",
+         "Put the model's tokenizer.json and tokenizer_config.json beside the .rkllm file"});
   }
   const auto runtime = find_npu_runtime(config.engine);
   if (!runtime) {

@@ -69,6 +69,15 @@ TEST_F(DoctorNpuTest, AGoodBoardIsOk) {
   EXPECT_THAT(found("speed").finding, HasSubstr("32.9 tokens/s"));
 }
 
+TEST_F(DoctorNpuTest, AVocabularyLetsAnswersFollowAGrammar) {
+  EXPECT_EQ(found("vocabulary").status, Status::note);
+  EXPECT_THAT(found("vocabulary").finding, HasSubstr("tokenizer.json; so no grammar is taken"));
+  write("tokenizer_config.json", R"({"eos_token":"b"})");
+  write("tokenizer.json", R"({"decoder":{"type":"ByteLevel"},"model":{"vocab":{"a":0,"b":1}}})");
+  EXPECT_EQ(found("vocabulary").status, Status::ok);
+  EXPECT_THAT(found("vocabulary").finding, HasSubstr("2 tokens; answers can be held"));
+}
+
 TEST_F(DoctorNpuTest, AClockThatIsLowIsNamedWithItsMend) {
   write_board();
   write_clock("sys/class/devfreq/dmc/", "dmc_ondemand", "528000000");

@@ -11,6 +11,7 @@
 #include "net/http/status_codes.hpp"
 
 #if SLUICE_WITH_LLAMA
+#include "engine/llama/chat/answer_schema.hpp"
 #include "engine/llama/chat/text_template.hpp"
 #endif
 
@@ -50,6 +51,9 @@ Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::E
   auto chat_template = npu_chat_template(config);
   if (!chat_template) return fail(kExitFailure, chat_template.error().message);
   options.chat_template = *std::move(chat_template);
+#if SLUICE_WITH_LLAMA
+  options.schema_grammar = grammar_of_schema;
+#endif
   options.model_path = config.model;
   options.library_path = config.rkllm_library;
   options.abi = named_abi(config);

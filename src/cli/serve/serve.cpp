@@ -253,9 +253,9 @@ int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>&
                      {"model", std::string_view(info.model)},
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
-  if (info.checks_schema) {
-    log_info(
-        "this model is not held to a json_schema; its answers are checked when they are whole");
+  if (!info.checks_schema.empty()) {
+    log_info("this model is not held to a json_schema; its answers are checked when they are whole",
+             {{"why", std::string_view(info.checks_schema)}});
   }
   // Standard input is served only now: its client waits for the model instead of being told to try
   // again.

@@ -1,12 +1,23 @@
 #include "engine/chat/request_limits.hpp"
 
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/text/utf8.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+Result<void> float_in_range(float value, float low, float high, std::string_view name,
+                            std::string_view range) {
+  if (std::isfinite(value) && value >= low && value <= high) return {};
+  return fail(kInvalidParams, std::string(name) + " must be from " + std::string(range));
+}
+
+}  // namespace
 
 Result<void> check_request(const GenerationRequest& request) {
   const auto invalid = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
@@ -36,6 +47,24 @@ Result<void> check_request(const GenerationRequest& request) {
   }
   if (request.tools.size() > RequestLimits::kToolsBytes) {
     return invalid("tools must have at most 256 KiB");
+  }
+  return {};
+}
+
+Result<void> check_sampling(const SamplingParams& params) {
+  for (const Result<void>& checked :
+       {float_in_range(params.temperature.value_or(0), 0, 100, "temperature", "0 to 100"),
+        float_in_range(params.top_p, 0, 1, "top_p", "0 to 1"),
+        float_in_range(params.min_p, 0, 1, "min_p", "0 to 1"),
+        float_in_range(params.repeat_penalty, 0.01F, 100, "repeat_penalty", "0.01 to 100"),
+        float_in_range(params.frequency_penalty, -100, 100, "frequency_penalty", "-100 to 100"),
+        float_in_range(params.presence_penalty, -100, 100, "presence_penalty", "-100 to 100")}) {
+    if (!checked) return checked;
+  }
+  if (params.top_k < 0) return fail(kInvalidParams, "top_k must be at least 0");
+  if (params.penalty_last_n < -1 ||
+      params.penalty_last_n > static_cast<int>(RequestLimits::kPenaltyWindow)) {
+    return fail(kInvalidParams, "penalty_last_n must be from -1 to 65536");
   }
   return {};
 }

@@ -1,14 +1,11 @@
 #include "engine/chat/tokenizer_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
-#include "core/text/utf8.hpp"
+#include "engine/chat/text_file.hpp"
 #include "json/json.hpp"
 #include "json/members.hpp"
 #include "net/http/status_codes.hpp"
@@ -19,52 +16,9 @@ namespace {
 constexpr std::string_view kConfig = "tokenizer_config.json";
 constexpr std::string_view kJinja = "chat_template.jinja";
 
-/// What is wrong with a file, or with what it has.
-class Faults {
- public:
-  explicit Faults(std::string path) : path_(std::move(path)) {}
-  [[nodiscard]] std::unexpected<Error> operator()(std::string_view what) const {
-    return of(kUnprocessableContent, what);
-  }
-  [[nodiscard]] std::unexpected<Error> of(int code, std::string_view what) const {
-    return fail(code, path_ + " " + std::string(what));
-  }
-
- private:
-  std::string path_;
-};
-
-Result<std::string> read_text(const std::string& path) {
-  const Faults fault(path);
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return fail(kNotFound, "There is no " + path);
-  if (!std::filesystem::is_regular_file(status)) return fault("is no file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fault.of(kForbidden, std::string("cannot be read: ") + std::strerror(errno));
-  std::string text(kMaxTokenizerFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return fault.of(kForbidden, "cannot be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxTokenizerFile) {
-    return fault.of(kContentTooLarge, "is longer than 16 MiB");
-  }
-  if (!is_valid_utf8(text)) return fault("is no text in UTF-8");
-  text.shrink_to_fit();
-  return text;
-}
-
-/// A token: its text, or an object with it. Empty: it is neither, or null.
-std::string token_text(const json::value* value) {
-  if (value == nullptr) return {};
-  if (const json::object* const object = value->if_object()) {
-    return std::string(text_at(*object, "content"));
-  }
-  return value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 /// The templates: a text, or a list of those that have names.
-Result<void> read_templates(const json::value& value, const Faults& fault, ChatTemplateText& out) {
+Result<void> read_templates(const json::value& value, const FileFaults& fault,
+                            ChatTemplateText& out) {
   if (value.is_string()) {
     out.text = value.get_string();
   } else if (value.is_array()) {
@@ -86,7 +40,8 @@ Result<void> read_templates(const json::value& value, const Faults& fault, ChatT
   return {};
 }
 
-Result<void> read_tokens(const json::object& config, const Faults& fault, ChatTemplateText& out) {
+Result<void> read_tokens(const json::object& config, const FileFaults& fault,
+                         ChatTemplateText& out) {
   out.bos = token_text(config.if_contains("bos_token"));
   out.eos = token_text(config.if_contains("eos_token"));
   const auto add = [](std::vector<std::string>& to, std::string token) {
@@ -116,13 +71,9 @@ Result<void> read_tokens(const json::object& config, const Faults& fault, ChatTe
 }
 
 Result<ChatTemplateText> read_config(const std::string& path) {
-  Result<std::string> text = read_text(path);
-  if (!text) return std::unexpected(std::move(text.error()));
-  const Faults fault(path);
-  const auto parsed = parse_json(*text);
-  if (!parsed) return fault("is no JSON: " + parsed.error().message);
-  const json::object* const config = parsed->if_object();
-  if (config == nullptr) return fault("is no JSON object");
+  const Result<json::object> config = read_json_file(path, kMaxTokenizerFile);
+  if (!config) return std::unexpected(config.error());
+  const FileFaults fault(path);
   ChatTemplateText out{.path = path};
   if (const json::value* const templates = config->if_contains("chat_template")) {
     if (auto read = read_templates(*templates, fault, out); !read) {
@@ -139,9 +90,9 @@ Result<ChatTemplateText> read_config(const std::string& path) {
 }
 
 Result<std::string> read_jinja(const std::string& path) {
-  Result<std::string> text = read_text(path);
+  Result<std::string> text = read_text_file(path, kMaxTokenizerFile);
   if (!text) return text;
-  const Faults fault(path);
+  const FileFaults fault(path);
   if (text->empty()) return fault("is empty");
   if (text->size() > kMaxChatTemplate) {
     return fault.of(kContentTooLarge, "is longer than 1 MiB");
@@ -159,7 +110,7 @@ bool is_there(const std::string& path) {
 Result<ChatTemplateText> read_chat_template(const std::string& path) {
   if (path.ends_with(".json")) {
     Result<ChatTemplateText> config = read_config(path);
-    if (config && config->text.empty()) return Faults(path)("has no chat_template");
+    if (config && config->text.empty()) return FileFaults(path)("has no chat_template");
     return config;
   }
   Result<std::string> text = read_jinja(path);

@@ -13,12 +13,11 @@
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "engine/chat/request_limits.hpp"
+#include "engine/grammar/grammar.hpp"
+#include "engine/llama/chat/answer_schema.hpp"
 #include "engine/llama/chat/call_arguments.hpp"
-#include "engine/llama/grammar/followable_schema.hpp"
-#include "engine/llama/grammar/grammar.hpp"
-#include "engine/llama/grammar/schema_bounds.hpp"
-#include "engine/llama/grammar/schema_grammar.hpp"
 #include "engine/llama/model/llama_log.hpp"
+#include "engine/llama/model/vocabulary_pieces.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
@@ -92,7 +91,7 @@ RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context
                                  const ChatTemplateText& own)
     : vocab_(llama_model_get_vocab(model)),
       context_tokens_(context_tokens),
-      pieces_(std::make_shared<const TokenPieces>(vocab_)),
+      pieces_(std::make_shared<const TokenPieces>(pieces_of(vocab_))),
       longest_piece_(longest_text(vocab_)),
       ends_(end_texts(vocab_, *pieces_)),
       temperature_(recommended_temperature(model)),
@@ -126,27 +125,12 @@ bool RequestPreparer::is_quick(const GenerationRequest& request) const {
 
 /// The grammar of the request itself, which must have a grammar or a schema.
 Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) const {
-  std::string grammar = request.grammar;
-  if (!request.json_schema.empty()) {
-    const auto schema = parse_json(request.json_schema);
-    if (!schema) return invalid("json_schema must be JSON: " + schema.error().message);
-    if (!schema->is_object() && !schema->is_bool()) {
-      return invalid("json_schema must be an object");
-    }
-    double budget = kSchemaBudget;
-    if (auto bounded = check_schema_bounds(*schema, "json_schema", budget); !bounded) {
-      return std::unexpected(std::move(bounded).error());
-    }
-    const auto followed = followable_schema(*schema, Inexpressible::refused);
-    if (!followed) return invalid("json_schema cannot be followed: " + followed.error().message);
-    try {
-      grammar = schema_grammar(*followed);
-    } catch (const std::exception& error) {
-      return invalid(std::string("json_schema cannot be followed: ") + error.what());
-    }
-  }
-  auto parsed = Grammar::parse(grammar);
-  if (!parsed && !request.json_schema.empty()) {
+  const bool has_schema = !request.json_schema.empty();
+  const Result<std::string> grammar =
+      has_schema ? grammar_of_schema(request.json_schema) : request.grammar;
+  if (!grammar) return std::unexpected(grammar.error());
+  auto parsed = Grammar::parse(*grammar);
+  if (!parsed && has_schema) {
     return invalid("json_schema cannot be followed: as a " + parsed.error().message);
   }
   return parsed;

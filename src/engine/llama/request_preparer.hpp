@@ -13,10 +13,10 @@
 #include "core/error.hpp"
 #include "engine/answer/answer_reader.hpp"
 #include "engine/engine.hpp"
+#include "engine/grammar/token_constraint.hpp"
+#include "engine/grammar/token_pieces.hpp"
 #include "engine/llama/chat/chat_format.hpp"
 #include "engine/llama/chat/member_budget.hpp"
-#include "engine/llama/model/token_pieces.hpp"
-#include "engine/llama/sampling/token_constraint.hpp"
 
 namespace sluice {
 

@@ -297,9 +297,13 @@ Tool generating_tool(const char* name, std::shared_ptr<const RunContext> context
 
 std::string engine_metrics(const Engine& engine) {
   const EngineStats stats = engine.stats();
+  const EngineInfo info = engine.info();
   std::string out;
   append_metric(out, "sluice_engine_slots", "gauge", "Sequences that the engine decodes together.",
-                engine.info().slots);
+                info.slots);
+  append_metric(out, "sluice_engine_checks_schema", "gauge",
+                "1: a json_schema is checked when an answer is whole; 0: each token follows it.",
+                info.checks_schema.empty() ? 0 : 1);
   append_metric(out, "sluice_engine_slots_busy", "gauge", "Slots that are generating.",
                 stats.slots_busy);
   append_metric(out, "sluice_engine_requests_queued", "gauge", "Generations waiting for a slot.",

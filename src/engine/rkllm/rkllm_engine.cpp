@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/log/log.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/answer/cut_call.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
@@ -119,7 +120,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
             .model = std::filesystem::path(options_.model_path).stem().string(),
             .context_tokens = options_.context_tokens,
             .slots = options_.slots,
-            .checks_schema = true,
+            .checks_schema = no_tokens(),
             .loads_adapters = true,
             .loads_prompt_caches = true,
             .takes_cross_attention = library_.abi == nullptr || library_.abi->has_function_tools};
@@ -166,6 +167,12 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   /// Whether nothing is where a run that begins saves its prompt. Error -32602.
   [[nodiscard]] Result<void> check_new_file(const RunPtr& run) const;
   void on_slot_changed() override { pump(); }
+  void on_tokens_tested(const Result<void>& outcome) override;
+  /// Why we do not choose tokens; empty: we do. Thread-safe.
+  [[nodiscard]] std::string no_tokens() const {
+    const std::lock_guard lock(mutex_);
+    return no_tokens_;
+  }
   void on_run_over(const RunPtr& run, Completion::Reason reason,
                    std::optional<Error> error) override;
   /// Of an answer that has to follow a schema. Then on_checked() is called.
@@ -192,6 +199,8 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::string not_ready_ = "loading the model";
+  std::string no_tokens_ = "the runtime was not tested yet";
+  bool has_failed_test_ = false;         // a process, so no slot counts as fit
   bool has_failed_ = false;              // before any model was there
   std::atomic<bool> had_model_ = false;  // requests may wait for the next one
   std::once_flag has_left_;
@@ -239,7 +248,8 @@ class NpuGeneration final : public Generation {
 Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
                                                      std::shared_ptr<GenerationSink> sink,
                                                      Executor& /*home*/) {
-  if (const Result<void> checked = check(request, options_, library_.abi); !checked) {
+  if (const Result<void> checked = check(request, options_, library_.abi, no_tokens().empty());
+      !checked) {
     return std::unexpected(checked.error());
   }
   if (!had_model_) return fail(kBusy, not_ready());
@@ -308,7 +318,7 @@ void NpuEngine::admit(const RunPtr& run) {
 void NpuEngine::prepare_run(const RunPtr& run) {
   run->phase = RkllmRun::Phase::queued;
   home_->prepare([this, run] {
-    home_->post([run, outcome = prepare(*run, options_.chat_template.get())](
+    home_->post([run, outcome = prepare(*run, options_, library_.abi, no_tokens().empty())](
                     NpuEngine& self) mutable { self.on_prepared(run, std::move(outcome)); });
   });
 }
@@ -336,8 +346,28 @@ void NpuEngine::begin(RkllmSlot& slot, const RunPtr& run) {
   // What held when it began to wait may not hold any more.
   Result<void> checked = check_assets(run->params.lora_adapter_name);
   if (checked) checked = check_new_file(run);
+  if (checked && run->choice && !slot.chooses_tokens()) {
+    if (!run->request.json_schema.empty()) return prepare_run(run);
+    checked = std::unexpected(lost_choice());
+  }
   if (!checked) return complete(run, Completion::Reason::error, std::move(checked.error()));
   slot.begin(run);
+}
+
+void NpuEngine::on_tokens_tested(const Result<void>& outcome) {
+  const std::lock_guard lock(mutex_);
+  if (has_failed_test_) return;
+  if (outcome) {
+    if (!no_tokens_.empty()) log_info("answers can be held to a grammar token by token");
+    no_tokens_.clear();
+    return;
+  }
+  has_failed_test_ = true;
+  no_tokens_ = outcome.error().message;
+  // Without the file, or with an old runtime, nothing was expected.
+  if (outcome.error().code == kNotFound || outcome.error().code == kMethodNotFound) return;
+  log_warning("answers cannot be held to a grammar token by token",
+              {{"why", std::string_view(no_tokens_)}});
 }
 
 Result<void> NpuEngine::check_new_file(const RunPtr& run) const {

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,9 @@ struct RkllmOptions {
   /// Conversations are rendered with it, and the runtime's own template is off. Null: the runtime
   /// has its own, and is given conversations as one text of a user; tools are refused.
   std::shared_ptr<const ChatTemplate> chat_template = {};
+  /// Makes GBNF of a json_schema, on a thread that prepares requests. Error: it cannot be
+  /// expressed; then answers are checked. Null: so are all.
+  std::function<Result<std::string>(std::string_view json_schema)> schema_grammar = {};
   bool cross_attention = false;          // the model is loaded for SetCrossAttention
   std::uint32_t slots = 1;               // processes with the model; 1 to 8
   std::uint32_t context_tokens = 0;      // 0: what the runtime has by default
@@ -36,6 +41,7 @@ struct RkllmOptions {
   /// engine. Null: it has a loop of its own.
   LoopPool* loops = nullptr;
   Duration load_timeout = std::chrono::minutes(10);  // from the start of a process to its model
+  Duration test_timeout = std::chrono::minutes(1);   // of trying whether tokens can be chosen
   Duration restart_pause = std::chrono::seconds(1);  // the first; they grow to a minute
   /// How long the runtime may take to end an answer that nobody wants. Then its process is killed.
   Duration abort_timeout = std::chrono::seconds(30);
@@ -44,8 +50,13 @@ struct RkllmOptions {
 /// Runs Rockchip's NPU runtime, each instance in a process of its own that may die: then its answer
 /// ends with an error, and another process is started, after a growing pause.
 ///
-/// A request with a json_schema is answered only when the answer follows it: a model whose answer
-/// does not is asked again (AnswerCheck), and then the generation fails.
+/// If the model's tokenizer.json is in its folder, and a test of each new process shows that the
+/// runtime can be used so, tokens are chosen here where a request needs that (TokenSteps): for a
+/// grammar, a json_schema, a seed, and what the runtime cannot sample. A process that dies of the
+/// test is replaced by one without it.
+///
+/// Else a request with a json_schema is answered only when the answer follows it: a model whose
+/// answer does not is asked again (AnswerCheck), and then the generation fails.
 ///
 /// What change() loads is loaded again into a process that takes the place of another. If it cannot
 /// be, it is lost, which the log says: requests that name a lost adapter are refused, and all

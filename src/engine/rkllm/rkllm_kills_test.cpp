@@ -128,6 +128,7 @@ TEST_P(RkllmKillsTest, LeaveNothingBehind) {
   Counts counts;
   std::vector<std::unique_ptr<Generation>> answers;
   for (int i = 0; i < kills(); ++i) {
+    const int begun = counts.begun;
     for (int j = 0; j < 2; ++j) {
       GenerationRequest request;
       request.prompt = "Hi";
@@ -137,7 +138,7 @@ TEST_P(RkllmKillsTest, LeaveNothingBehind) {
       answers.push_back(*std::move(started));
     }
     // Some die while they load the model, some in an answer, some between two.
-    if (dice() % 4 != 0) ASSERT_TRUE(counts.wait(counts.begun, counts.begun + 1));
+    if (dice() % 4 != 0) ASSERT_TRUE(counts.wait(counts.begun, begun + 1));
     const std::set<pid_t> workers = children(others);
     if (!workers.empty()) {
       ::kill(*std::next(workers.begin(), static_cast<std::ptrdiff_t>(dice() % workers.size())),

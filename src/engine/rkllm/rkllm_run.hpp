@@ -15,6 +15,7 @@
 #include "engine/queue_shares.hpp"
 #include "engine/rkllm/answer_check.hpp"
 #include "engine/rkllm/runtime/runtime.hpp"
+#include "engine/rkllm/worker/worker_messages.hpp"
 
 namespace sluice::rkllm {
 
@@ -49,9 +50,10 @@ struct RkllmRun {
   AdmissionQueue<RunPtr>::Position place;
   RunInput input;
   RunParams params;
-  std::uint32_t max_tokens = 0;     // of one try; 0: no limit
-  std::uint32_t try_tokens = 0;     // of the try under way
-  std::uint32_t prompt_tokens = 0;  // of all tries
+  std::optional<ChoiceParams> choice = {};  // if its tokens are chosen by us
+  std::uint32_t max_tokens = 0;             // of one try; 0: no limit
+  std::uint32_t try_tokens = 0;             // of the try under way
+  std::uint32_t prompt_tokens = 0;          // of all tries
 
   TimePoint started{};
   std::optional<TimePoint> admitted = {};

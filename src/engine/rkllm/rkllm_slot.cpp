@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/log/log.hpp"
@@ -61,6 +62,7 @@ void RkllmSlot::start() {
   process_ = *std::move(process);
   born_ = assets_->last();
   taken_ = 0;
+  chooses_tokens_ = false;
   set_timer(options_->load_timeout, &RkllmSlot::on_load_late);
   const std::string abi(library_->abi == nullptr ? std::string_view() : library_->abi->name);
   process_->ask(method::kOpen, object_of(encode(OpenParams{.library = library_->path, .abi = abi})),
@@ -93,17 +95,36 @@ void RkllmSlot::load() {
 }
 
 void RkllmSlot::set_template() {
-  if (options_->chat_template == nullptr) return settle();
+  if (options_->chat_template == nullptr) return test_tokens();
   // With empty texts the runtime's own template is off, and its parser (rknn-llm#431).
   process_->ask(method::kSetChatTemplate, object_of(encode(TemplateParams{})),
                 [this](const Result<json::object>& answer) {
                   // A version without the function has no template of its own.
                   const bool has_none = !answer && answer.error().code == kMethodNotFound;
-                  if (has_none || returned_by(answer) == 0) return settle();
+                  if (has_none || returned_by(answer) == 0) return test_tokens();
                   give_up(!answer ? answer.error().message
                                   : "rkllm_set_chat_template() returned " +
                                         std::to_string(returned_by(answer).value_or(0)));
                 });
+}
+
+void RkllmSlot::test_tokens() {
+  if (has_died_of_test_) return settle();
+  is_testing_ = true;
+  set_timer(options_->test_timeout, &RkllmSlot::on_test_late);
+  const std::filesystem::path model(options_->model_path);
+  process_->ask(
+      method::kTestTokens, object_of(encode(TestParams{.folder = model.parent_path().string()})),
+      [this](const Result<json::object>& answer) {
+        is_testing_ = false;
+        chooses_tokens_ = answer.has_value();
+        owner_->on_tokens_tested(answer ? Result<void>() : std::unexpected(answer.error()));
+        settle();
+      });
+}
+
+void RkllmSlot::on_test_late() {
+  give_up("it takes too long to be tested");
 }
 
 void RkllmSlot::settle() {
@@ -155,6 +176,14 @@ void RkllmSlot::give_up(std::string why) {
 
 void RkllmSlot::on_gone(const std::string& why) {
   process_ = nullptr;
+  if (std::exchange(is_testing_, false)) {
+    // Without the test it may serve well.
+    has_died_of_test_ = true;
+    phase_ = Phase::absent;
+    owner_->on_tokens_tested(
+        fail(kInternalError, "The runtime's process has died of the test: " + why));
+    return rest();
+  }
   const bool had_model = has_model();
   phase_ = Phase::absent;
   trouble_ = why;
@@ -195,8 +224,10 @@ void RkllmSlot::begin(RunPtr run) {
   run_->phase = RkllmRun::Phase::prefill;
   run_->try_tokens = 0;
   process_->ask(method::kRun,
-                object_of(encode(RunRequest{
-                    .number = ++run_number_, .input = run_->input, .params = run_->params})),
+                object_of(encode(RunRequest{.number = ++run_number_,
+                                            .input = run_->input,
+                                            .params = run_->params,
+                                            .choice = run_->choice})),
                 [this](const Result<json::object>& answer) { on_run_returned(answer); });
 }
 

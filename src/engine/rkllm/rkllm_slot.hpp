@@ -29,6 +29,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
     /// The answer is over, and `error` says why it failed. The same.
     virtual void on_run_over(const RunPtr& run, Completion::Reason reason,
                              std::optional<Error> error) = 0;
+    /// Whether tokens can be chosen in the process that is loading; if not, why. The same.
+    virtual void on_tokens_tested(const Result<void>& outcome) = 0;
   };
 
   /// `options`, `library`, `assets` and `owner` outlive this. `index`: among the slots.
@@ -44,6 +46,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
   [[nodiscard]] bool has_model() const {
     return is_idle() || is_busy() || phase_ == Phase::changing;
   }
+  /// Whether the tokens of a run may be chosen by us.
+  [[nodiscard]] bool chooses_tokens() const { return chooses_tokens_; }
   /// Why there is no model; empty while the first one is being loaded, and once there is one.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   /// The process of the worker; 0: there is none.
@@ -66,6 +70,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void load();
   /// Turns the runtime's own template off if there is another.
   void set_template();
+  /// Then settle() is called.
+  void test_tokens();
   void on_step_taken(const Result<json::object>& answer);
   /// The process is of no use: another one follows.
   void give_up(std::string why);
@@ -83,6 +89,7 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void set_timer(Duration time, void (RkllmSlot::*task)());
   void cancel_timer();
   void on_load_late();
+  void on_test_late();
   void on_step_late();
   void on_abort_late();
 
@@ -98,6 +105,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
   std::uint64_t born_ = 0;   // the last of the assets' steps when the process was started
   std::uint64_t taken_ = 0;  // the last one that it has taken, or takes
   bool takes_step_ = false;
+  bool is_testing_ = false;
+  bool has_died_of_test_ = false;  // a process of this slot
+  bool chooses_tokens_ = false;
   RunPtr run_;  // null while nobody wants the answer that the runtime gives
   std::uint64_t run_number_ = 0;
   bool has_failed_ = false;                  // the runtime says so of the answer

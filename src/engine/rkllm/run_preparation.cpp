@@ -7,6 +7,7 @@
 
 #include "core/text/utf8.hpp"
 #include "engine/chat/request_limits.hpp"
+#include "engine/grammar/grammar.hpp"
 #include "engine/rkllm/chat_text.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -27,6 +28,15 @@ bool is_usual(const SamplingParams& given) {
          given.penalty_last_n == usual.penalty_last_n;
 }
 
+/// The most tokens of a conversation.
+std::uint32_t context_of(const RkllmOptions& options) {
+  return options.context_tokens == 0 ? kLargestContext : options.context_tokens;
+}
+
+std::unexpected<Error> refuse_raw() {
+  return fail(kInvalidParams, "a raw prompt cannot be asked again, so it takes no json_schema");
+}
+
 /// An error for what a request may not have, at this place.
 std::unexpected<Error> refuse_nul(const std::string& where) {
   return fail(kInvalidParams,
@@ -45,7 +55,22 @@ Result<void> check_texts(const GenerationRequest& request) {
   return {};
 }
 
+/// What the answer to `request` must match, in GBNF; empty: nothing that can be expressed.
+std::string answer_grammar_of(const GenerationRequest& request, const RkllmOptions& options) {
+  if (request.json_schema.empty()) return request.grammar;
+  if (options.schema_grammar == nullptr) return {};
+  const Result<std::string> made = options.schema_grammar(request.json_schema);
+  return made && Grammar::parse(*made) ? *made : std::string();
+}
+
 }  // namespace
+
+Error lost_choice() {
+  return {
+      kBusy,
+      "The process of the model has died, and in the next one tokens cannot be chosen: leave out "
+      "grammar, seed and sampling"};
+}
 
 Sampling sampling_of(const SamplingParams& given) {
   const SamplingParams usual;
@@ -62,19 +87,28 @@ Sampling sampling_of(const SamplingParams& given) {
   return out;
 }
 
+bool needs_choice(const SamplingParams& given, const AbiFacts* abi) {
+  const bool has_own_sampling = abi != nullptr && abi->has_sampling_of_run;
+  if (!has_own_sampling) return !is_usual(given);
+  const SamplingParams usual;
+  return given.seed.has_value() || given.min_p != usual.min_p ||
+         given.penalty_last_n != usual.penalty_last_n;
+}
+
 Result<void> check(const GenerationRequest& request, const RkllmOptions& options,
-                   const AbiFacts* abi) {
+                   const AbiFacts* abi, bool chooses_tokens) {
   const auto refuse = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
   if (auto checked = check_request(request); !checked) return checked;
+  if (auto checked = check_sampling(request.sampling); !checked) return checked;
   if (auto checked = check_texts(request); !checked) return checked;
   if (!is_valid_utf8(request.prompt_cache)) {
     return refuse(
         "prompt_cache_path must lead to a path that is UTF-8, and that of its folder is not");
   }
-  if (!request.grammar.empty()) {
+  if (!request.grammar.empty() && !chooses_tokens) {
     return refuse(
-        "this engine does not constrain answers, so it takes no grammar; a json_schema is checked "
-        "when the answer is whole");
+        "this model is not constrained token by token, so it takes no grammar; a json_schema is "
+        "checked when the answer is whole; the server's log says why");
   }
   const bool has_template = options.chat_template != nullptr;
   if (!request.tools.empty() && !has_template) {
@@ -82,20 +116,17 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
         "tools need the model's chat template; put its tokenizer_config.json beside the model, or "
         "give --chat-template FILE");
   }
-  if (!request.tools.empty() && !request.json_schema.empty()) {
-    return refuse("give either tools or json_schema, not both");
+  if (!request.tools.empty() && !(request.json_schema.empty() && request.grammar.empty())) {
+    return refuse("give either tools or json_schema or grammar, not several of them");
   }
-  if (request.is_raw && !request.json_schema.empty()) {
-    return refuse("a raw prompt cannot be asked again, so it takes no json_schema");
-  }
+  if (request.is_raw && !request.json_schema.empty() && !chooses_tokens) return refuse_raw();
   const bool has_own_template = abi == nullptr || abi->has_chat_template;
   if (request.is_raw && !has_template && has_own_template) {
     return refuse(
         "the runtime puts a chat template of its own around every prompt; put the model's "
         "tokenizer_config.json beside the model, or give --chat-template FILE, to turn it off");
   }
-  const std::uint32_t context =
-      options.context_tokens == 0 ? kLargestContext : options.context_tokens;
+  const std::uint32_t context = context_of(options);
   if (count_turns(request) >= context) {
     return refuse("messages must have fewer elements, their tool_calls included, than " +
                   std::to_string(context) + ", the number of tokens in the context");
@@ -103,19 +134,40 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
   const bool has_images = std::ranges::any_of(
       request.messages, [](const ChatMessage& each) { return !each.images.empty(); });
   if (has_images) return refuse("This engine takes no images yet");
-  const bool has_own_sampling = abi != nullptr && abi->has_sampling_of_run;
-  if (!has_own_sampling && !is_usual(request.sampling)) {
-    return refuse(
-        "This runtime samples as it was set at its start; of single requests only "
-        "max_tokens and stop can be given (since runtime 1.3.0 more)");
+  if (!chooses_tokens && needs_choice(request.sampling, abi)) {
+    const bool has_own_sampling = abi != nullptr && abi->has_sampling_of_run;
+    return refuse(has_own_sampling
+                      ? "This runtime has no seed, min_p and penalty_last_n; leave them out"
+                      : "This runtime samples as it was set at its start; of single requests only "
+                        "max_tokens and stop can be given (since runtime 1.3.0 more)");
   }
   return {};
 }
 
-Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
+Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts* abi,
+                     bool chooses_tokens) {
   GenerationRequest& request = run.request;
+  const ChatTemplate* const chat_template = options.chat_template.get();
   const bool has_schema = !request.json_schema.empty();
-  if (has_schema && !run.check) {
+  if (!chooses_tokens && (!request.grammar.empty() || needs_choice(request.sampling, abi))) {
+    return std::unexpected(lost_choice());
+  }
+  std::string grammar;
+  if (chooses_tokens && !run.check) grammar = answer_grammar_of(request, options);
+  if (!has_schema && !grammar.empty()) {
+    if (const auto parsed = Grammar::parse(grammar); !parsed) {
+      return std::unexpected(parsed.error());
+    }
+  }
+  run.choice.reset();
+  if (chooses_tokens && (!grammar.empty() || needs_choice(request.sampling, abi))) {
+    run.choice = {.grammar = std::move(grammar), .sampling = request.sampling};
+    // Nothing else ends an answer that its grammar does not.
+    if (run.max_tokens == 0) run.max_tokens = context_of(options);
+  }
+  const bool is_constrained = run.choice && !run.choice->grammar.empty();
+  if (has_schema && !is_constrained && !run.check) {
+    if (request.is_raw) return refuse_raw();
     auto check = AnswerCheck::begin(request);
     if (!check) return std::unexpected(std::move(check.error()));
     run.check = *std::move(check);
@@ -133,7 +185,9 @@ Result<void> prepare(RkllmRun& run, const ChatTemplate* chat_template) {
     run.reader.emplace(std::move(chat->reader));
   } else {
     run.input.input = request.messages.empty() ? request.prompt : chat_text(request.messages);
-    run.reader.emplace(AnswerReader::Options{.stops = request.stop});
+    AnswerReader::Options reader{.stops = request.stop};
+    if (is_constrained) reader.marks = {.start = "", .ends = {}};
+    run.reader.emplace(std::move(reader));
   }
   if (std::get<std::string>(run.input.input).contains('\0')) return refuse_nul("tools or a call");
   return {};

@@ -11,6 +11,26 @@ const kWords = ['Water ', 'is ', 'w\\xc3', '\\xa4rmer ', 'here', '.'];
 export const npu_script = `${kWords.map((word) => `say ${word}`).join('\n')}\n`;
 export const npu_text = 'Water is wärmer here.';
 
+// The files of a tokenizer whose tokens are the bytes, and 256, which ends an answer. With
+// `words 257` the stand-in has the same.
+export function byte_vocabulary() {
+  const is_own = (byte) =>
+    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+  let next = 256;
+  const vocab = {};
+  for (let byte = 0; byte < 256; ++byte) {
+    vocab[String.fromCharCode(is_own(byte) ? byte : next++)] = byte;
+  }
+  return {
+    'tokenizer.json': JSON.stringify({
+      added_tokens: [{ id: 256, content: '<|end|>', special: true }],
+      decoder: { type: 'ByteLevel' },
+      model: { type: 'BPE', vocab, merges: [] },
+    }),
+    'generation_config.json': JSON.stringify({ eos_token_id: 256 }),
+  };
+}
+
 export const library = (abi) =>
   path.join(path.dirname(program), `../lib/fake_rkllm/${abi}/librkllmrt.so`);
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { library, npu_files, npu_script as kScript, npu_text as kText, start_npu } from '../lib/npu.mjs';
+import { byte_vocabulary, library, npu_files, npu_script as kScript, npu_text as kText, start_npu } from '../lib/npu.mjs';
 import {
   between_its_lines,
   http_client,
@@ -189,6 +189,38 @@ test('an answer is asked for again until it follows its schema', async (t) => {
   const chunks = await push_stream(server, stream_id);
   assert.equal(wire.checked_text(chunks), '{"warm": true}');
   assert.equal(server.calls().match(/^run /gm).length, 2);
+});
+
+test('a model with its tokenizer.json follows a schema token by token', async (t) => {
+  const script = 'words 300\nsay Hello\n';
+  for (const abi of ['1.2.0', '1.2.1', '1.3.0']) {
+    const server = await start_npu(t, abi, script, [], byte_vocabulary());
+    assert.equal(await server.metric('sluice_engine_checks_schema'), 0);
+    const client = new HttpClient(server);
+    const json_schema = {
+      type: 'object',
+      properties: { warm: { type: 'boolean' }, why: { enum: ['sun', 'w\u00e4rmer'] } },
+      required: ['warm', 'why'],
+    };
+    const asked = { prompt: 'Is it?', json_schema, seed: 3, max_tokens: 400 };
+    const { stream_id } = await client.call('run', { ...asked, stream: true });
+    const chunks = await push_stream(server, stream_id);
+    const text = wire.checked_text(chunks);
+    const answer = JSON.parse(text);
+    assert.equal(typeof answer.warm, 'boolean');
+    assert.ok(json_schema.properties.why.enum.includes(answer.why), text);
+    assert.ok(chunks.length > 2, 'it streams');
+    assert.equal(wire.whole_text(await client.call('run', asked)), text, 'the seed holds');
+    const grammar = 'root ::= "yes" | "no"';
+    assert.match(wire.whole_text(await client.call('run', { prompt: 'Is it?', grammar })), /^(yes|no)$/);
+    assert.equal(wire.whole_text(await client.call('run', { prompt: 'Hi' })), 'Hello');
+  }
+  const old = await start_npu(t, '1.1', script, [], byte_vocabulary());
+  assert.equal(await old.metric('sluice_engine_checks_schema'), 1);
+  await assert.rejects(new HttpClient(old).call('run', { prompt: 'Is it?', grammar: 'root ::= "a"' }), {
+    code: -32602,
+    message: /takes no grammar/,
+  });
 });
 
 test('a chat template that cannot be used ends the program with the reason', async (t) => {

@@ -13,9 +13,9 @@
 #include "engine/answer/answer_reader.hpp"
 #include "engine/chat/chat_template.hpp"
 #include "engine/engine.hpp"
+#include "engine/grammar/grammar.hpp"
 #include "engine/llama/chat/control_texts.hpp"
 #include "engine/llama/chat/member_budget.hpp"
-#include "engine/llama/grammar/grammar.hpp"
 
 namespace sluice {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/text/utf8.hpp"
-#include "engine/llama/grammar/grammar.hpp"
-#include "engine/llama/grammar/grammar_matcher.hpp"
+#include "engine/grammar/grammar.hpp"
+#include "engine/grammar/grammar_matcher.hpp"
 #include "engine/llama/grammar/schema_grammar.hpp"
 #include "json_schema/json_schema.hpp"
 #include "rpc/error_codes.hpp"

@@ -12,8 +12,8 @@
 
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
-#include "engine/llama/grammar/character_set.hpp"
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/character_set.hpp"
+#include "engine/grammar/grammar.hpp"
 
 namespace sluice {
 namespace {

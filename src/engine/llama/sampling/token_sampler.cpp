@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
+#include "engine/chat/request_limits.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMaxPenaltyWindow = 65536;
 constexpr float kDefaultTemperature = 0.8F;  // llama.cpp's default
 
 std::uint32_t random_seed() {
@@ -21,30 +21,7 @@ std::uint32_t random_seed() {
   return seed;
 }
 
-Result<void> in_range(float value, float low, float high, std::string_view name,
-                      std::string_view range) {
-  if (std::isfinite(value) && value >= low && value <= high) return {};
-  return fail(kInvalidParams, std::string(name) + " must be from " + std::string(range));
-}
-
 }  // namespace
-
-Result<void> check_sampling(const SamplingParams& params) {
-  for (const Result<void>& checked :
-       {in_range(params.temperature.value_or(0), 0, 100, "temperature", "0 to 100"),
-        in_range(params.top_p, 0, 1, "top_p", "0 to 1"),
-        in_range(params.min_p, 0, 1, "min_p", "0 to 1"),
-        in_range(params.repeat_penalty, 0.01F, 100, "repeat_penalty", "0.01 to 100"),
-        in_range(params.frequency_penalty, -100, 100, "frequency_penalty", "-100 to 100"),
-        in_range(params.presence_penalty, -100, 100, "presence_penalty", "-100 to 100")}) {
-    if (!checked) return checked;
-  }
-  if (params.top_k < 0) return fail(kInvalidParams, "top_k must be at least 0");
-  if (params.penalty_last_n < -1 || params.penalty_last_n > static_cast<int>(kMaxPenaltyWindow)) {
-    return fail(kInvalidParams, "penalty_last_n must be from -1 to 65536");
-  }
-  return {};
-}
 
 TokenSampler::TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
                            std::unique_ptr<TokenConstraint> constraint,
@@ -69,7 +46,7 @@ TokenSampler::TokenSampler(const llama_vocab* vocab, const SamplingParams& param
   }
   const std::size_t window = std::min<std::size_t>(
       params.penalty_last_n < 0 ? context_tokens : static_cast<std::size_t>(params.penalty_last_n),
-      kMaxPenaltyWindow);
+      RequestLimits::kPenaltyWindow);
   add(llama_sampler_init_penalties(static_cast<std::int32_t>(words_),
                                    static_cast<std::int32_t>(window), params.repeat_penalty,
                                    params.frequency_penalty, params.presence_penalty));

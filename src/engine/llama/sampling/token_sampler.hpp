@@ -8,13 +8,9 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/sampling/token_constraint.hpp"
+#include "engine/grammar/token_constraint.hpp"
 
 namespace sluice {
-
-/// Checks the ranges of sampling parameters. Error: -32602, which names the parameter and its
-/// range.
-Result<void> check_sampling(const SamplingParams& params);
 
 /// Chooses the tokens of one answer with penalties, top_k, top_p, min_p, temperature, a random
 /// draw, and a grammar that every choice must match.

@@ -31,6 +31,9 @@ class FakeScript {
   FakeScript(const FakeScript&) = delete;
   FakeScript& operator=(const FakeScript&) = delete;
 
+  /// For runtimes that are loaded from now on.
+  void change(const std::string& steps) const { std::ofstream(script_) << steps; }
+
   [[nodiscard]] std::string log() const {
     std::ifstream file(log_);
     return {std::istreambuf_iterator<char>(file), {}};

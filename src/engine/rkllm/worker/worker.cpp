@@ -15,6 +15,8 @@
 
 #include "core/log/log.hpp"
 #include "core/text/base64.hpp"
+#include "engine/grammar/vocabulary_file.hpp"
+#include "engine/rkllm/worker/token_steps.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "net/io/descriptor_io.hpp"
 #include "net/lines/line_reader.hpp"
@@ -121,6 +123,7 @@ Worker::Outcome Worker::carry_out(const std::string& method, const json::object&
   if (runtime_ == nullptr) return fail(kInvalidRequest, "No runtime is open");
   if (method == method::kInit) return init(params);
   if (ready_ == nullptr) return fail(kInvalidRequest, "There is no model");
+  if (method == method::kTestTokens) return test_tokens(params);
   if (method == method::kRun) return run(params);
   Runtime& runtime = *runtime_;
   /// Decodes the parameters of a function, and calls it.
@@ -222,7 +225,25 @@ Worker::Outcome Worker::init(const json::object& params) {
   if (ready_ != nullptr) return fail(kInvalidRequest, "There is a model already");
   const int result = runtime_->init(*given);
   if (result == 0) ready_ = runtime_.get();
+  shows_special_tokens_ = given->skip_special_token == false;
   return returned(result);
+}
+
+Worker::Outcome Worker::test_tokens(const json::object& params) {
+  const auto given = read<TestParams>(params);
+  if (!given) return std::unexpected(given.error());
+  if (const AbiFacts& abi = runtime_->abi(); !abi.has_logits) {
+    return fail(kMethodNotFound,
+                "Version " + std::string(abi.versions) + " of the runtime gives no logits");
+  }
+  const auto entries = read_vocabulary(given->folder);
+  if (!entries) return std::unexpected(entries.error());
+  auto pieces = std::make_shared<const TokenPieces>(*entries);
+  if (auto tested = test_token_steps(*runtime_, *pieces); !tested) {
+    return std::unexpected(std::move(tested.error()));
+  }
+  tokens_ = std::move(pieces);
+  return returned(0);
 }
 
 bool Worker::put_out(std::uint64_t run, const Output& output) {
@@ -262,6 +283,7 @@ bool Worker::put_out_rest() {
 Worker::Outcome Worker::run(const json::object& params) {
   auto given = read<RunRequest>(params);
   if (!given) return std::unexpected(given.error());
+  if (given->choice) return run_by_tokens(*given);
   const std::uint64_t number = given->number;
   const bool can_pause = runtime_->abi().has_pause;
   std::int32_t last_token = 0;
@@ -288,18 +310,9 @@ Worker::Outcome Worker::run(const json::object& params) {
     runtime_->abort();
     return CallbackReturn::go_on;
   };
-  // A paused run goes on even if nobody wants the rest: otherwise another run would go on with it.
-  const auto enter = [&] {
-    const std::lock_guard lock(run_mutex_);
-    running_ = is_paused || unwanted_ < number ? number : 0;
-    return running_ != 0;
-  };
-  const auto leave = [this] {
-    const std::lock_guard lock(run_mutex_);
-    running_ = 0;
-  };
   int result = 0;
-  while (enter()) {
+  // A paused run goes on even if nobody wants the rest: otherwise another run would go on with it.
+  while (enter(number, is_paused)) {
     is_paused = false;
     result = runtime_->run(given->input, given->params, listener);
     leave();
@@ -310,6 +323,39 @@ Worker::Outcome Worker::run(const json::object& params) {
   }
   if (is_lost) return fail(kBusy, "The answer is longer than the memory for it");
   return returned(result);
+}
+
+Worker::Outcome Worker::run_by_tokens(const RunRequest& request) {
+  if (tokens_ == nullptr) return fail(kInvalidRequest, "Tokens cannot be chosen here");
+  auto steps = TokenSteps::begin(*runtime_, tokens_, request);
+  if (!steps) return std::unexpected(std::move(steps.error()));
+  const auto tell = [&](const Output& output) {
+    return put_out(request.number, output) || put_out_rest();
+  };
+  while (enter(request.number, false)) {
+    const auto next = steps->next();
+    leave();
+    // A step that was aborted may look like one that failed.
+    if (unwanted_ >= request.number) break;
+    if (!next) return std::unexpected(next.error());
+    if (!*next) break;
+    const bool is_shown = shows_special_tokens_ || !tokens_->is_control(**next);
+    const std::string_view text = is_shown ? tokens_->bytes_of(**next) : std::string_view();
+    if (!tell({.text = text, .token_id = **next})) return fail(kBusy, "A token is too long");
+  }
+  tell({.state = CallState::finish, .perf = steps->figures()});
+  return returned(0);
+}
+
+bool Worker::enter(std::uint64_t run, bool must) {
+  const std::lock_guard lock(run_mutex_);
+  running_ = must || unwanted_ < run ? run : 0;
+  return running_ != 0;
+}
+
+void Worker::leave() {
+  const std::lock_guard lock(run_mutex_);
+  running_ = 0;
 }
 
 Worker::Outcome Worker::abort(const json::object& params) {

@@ -13,12 +13,15 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/grammar/token_pieces.hpp"
 #include "engine/rkllm/runtime/runtime.hpp"
 #include "engine/rkllm/worker/token_ring.hpp"
 #include "json/json.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice::rkllm {
+
+struct RunRequest;
 
 /// Holds a runtime for the server that asks (worker_messages.hpp). Requests are carried out one
 /// after another on a thread of its own, except for rkllm_abort and rkllm_is_running, which take()
@@ -54,7 +57,14 @@ class Worker {
   Outcome carry_out(const std::string& method, const json::object& params);
   Outcome open(const json::object& params);
   Outcome init(const json::object& params);
+  Outcome test_tokens(const json::object& params);
   Outcome run(const json::object& params);
+  /// A run whose tokens are chosen here.
+  Outcome run_by_tokens(const RunRequest& request);
+  /// The run is within rkllm_run() from here to leave(). False: nobody wants it, so it is not,
+  /// unless it `must` be.
+  bool enter(std::uint64_t run, bool must);
+  void leave();
   Outcome abort(const json::object& params);
   Outcome set_cross_attention(const json::object& params);
   /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
@@ -81,6 +91,8 @@ class Worker {
   /// since then, as nobody knows whether it has kept that.
   std::vector<CrossAttention> cross_attention_;
   std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<const TokenPieces> tokens_;  // null: none may be chosen here
+  bool shows_special_tokens_ = false;
   std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
   std::mutex run_mutex_;
   std::uint64_t running_ = 0;                // the run that is within rkllm_run(); 0: none

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "engine/rkllm/runtime/runtime.hpp"
+#include "sluice/chat.hpp"
 
 // What a server and a worker say to each other: requests and responses of JSON-RPC 2.0, a line
-// each. Methods are the functions of the runtime, and `open`. Results are `Returned`, unless it is
-// said otherwise. Functions that the version does not have are answered with -32601.
+// each. Methods are the functions of the runtime, `open`, and `test_tokens`, which reads a
+// vocabulary and tries whether tokens can be chosen here (token_steps.hpp). Results are `Returned`,
+// unless it is said otherwise. Functions that the version does not have are answered with -32601.
 
 namespace sluice::rkllm {
 
@@ -19,10 +21,11 @@ namespace sluice::rkllm {
 inline constexpr std::size_t kMaxWorkerLine = std::size_t{256} << 20U;
 
 namespace method {
-inline constexpr std::string_view kOpen = "open";          // OpenParams; the result is Opened
-inline constexpr std::string_view kInit = "rkllm_init";    // ModelParams
-inline constexpr std::string_view kRun = "rkllm_run";      // RunRequest
-inline constexpr std::string_view kAbort = "rkllm_abort";  // AbortParams, at any time
+inline constexpr std::string_view kOpen = "open";               // OpenParams; the result is Opened
+inline constexpr std::string_view kInit = "rkllm_init";         // ModelParams
+inline constexpr std::string_view kTestTokens = "test_tokens";  // TestParams; nothing returned
+inline constexpr std::string_view kRun = "rkllm_run";           // RunRequest
+inline constexpr std::string_view kAbort = "rkllm_abort";       // AbortParams, at any time
 inline constexpr std::string_view kIsRunning = "rkllm_is_running";  // nothing, the same
 inline constexpr std::string_view kLoadLora = "rkllm_load_lora";    // LoraParams
 inline constexpr std::string_view kLoadPromptCache = "rkllm_load_prompt_cache";  // PathParams
@@ -43,10 +46,19 @@ struct Opened {
   std::string abi;
   ModelParams defaults;
 };
+struct TestParams {
+  std::string folder;  // of tokenizer.json
+};
+/// The tokens of an answer are chosen in the worker, which test_tokens has to have allowed.
+struct ChoiceParams {
+  std::string grammar;  // GBNF; empty: nothing constrains the answer
+  SamplingParams sampling;
+};
 struct RunRequest {
   std::uint64_t number;  // of its records in the ring; each is higher than the one before
   RunInput input;
   RunParams params;
+  std::optional<ChoiceParams> choice = {};  // absent: the runtime chooses
 };
 /// The run is ended, or not begun. One that is over is no error.
 struct AbortParams {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "core/text/base64.hpp"
 #include "engine/rkllm/runtime/fake_rkllm_test_support.hpp"
+#include "engine/rkllm/worker/token_files_test_support.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "json/json.hpp"
 #include "sluice/schema.hpp"
@@ -129,6 +131,30 @@ TEST_P(WorkerTest, PutsOutWhatARunSaysBeforeItsResponse) {
   load();
   EXPECT_EQ(outcome(ask(method::kRun, run_request())), R"({"returned":0})");
   EXPECT_THAT(outputs(), ElementsAre("0 Hello", "1 ", "0  you", "2 "));
+}
+
+TEST_P(WorkerTest, ChoosesTokensOnlyAfterTheTest) {
+  const FakeScript script("words 257\nprefer 72 105 256\n");
+  load();
+  const std::string folder = ::testing::TempDir() + "worker_words";
+  RunRequest request{.number = 1, .input = {.role = "user", .input = "Hi"}, .params = {}};
+  request.choice = ChoiceParams{.grammar = "", .sampling = {.temperature = 0.0F}};
+  const json::object asked = encode(request).get_object();
+  EXPECT_EQ(outcome(ask(method::kRun, asked)), "Tokens cannot be chosen here");
+  std::filesystem::remove_all(folder);
+  const auto tested = [&] { return outcome(ask(method::kTestTokens, {{"folder", folder}})); };
+  const bool has_logits = facts_of(GetParam()).has_logits;
+  EXPECT_THAT(tested(), HasSubstr(has_logits ? "There is no " : "gives no logits"));
+  test::write_byte_vocabulary(folder);
+  if (!has_logits) return;
+  EXPECT_EQ(tested(), R"({"returned":0})");
+  EXPECT_EQ(outcome(ask(method::kRun, asked)), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("0 H", "0 i", "2 "));
+  // One that was aborted before it has begun puts out its end alone.
+  request.number = 2;
+  abort(2);
+  EXPECT_EQ(outcome(ask(method::kRun, encode(request).get_object())), R"({"returned":0})");
+  EXPECT_THAT(outputs(), ElementsAre("2 "));
 }
 
 TEST_P(WorkerTest, PassesOnWhatTheRuntimeReturns) {

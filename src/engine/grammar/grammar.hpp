@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/llama/grammar/character_set.hpp"
+#include "engine/grammar/character_set.hpp"
 
 namespace sluice {
 

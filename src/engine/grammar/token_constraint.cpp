@@ -1,4 +1,4 @@
-#include "engine/llama/sampling/token_constraint.hpp"
+#include "engine/grammar/token_constraint.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@ char32_t smallest(std::uint8_t length) {
   return length == 2 ? 0x80 : length == 3 ? 0x800 : length == 4 ? 0x10000 : 0;
 }
 
-bool has_token(const std::vector<llama_token>& tokens, llama_token token) {
+bool has_token(const std::vector<TokenId>& tokens, TokenId token) {
   return std::ranges::find(tokens, token) != tokens.end();
 }
 
@@ -34,7 +34,7 @@ bool is_code_point(char32_t c, std::uint8_t length) {
 }  // namespace
 
 TokenConstraint::TokenConstraint(AnswerGrammar grammar, std::shared_ptr<const TokenPieces> pieces,
-                                 std::set<llama_token> visible)
+                                 std::set<TokenId> visible)
     : grammar_(std::move(grammar)),
       pieces_(std::move(pieces)),
       visible_(std::move(visible)),
@@ -48,7 +48,7 @@ Result<void> TokenConstraint::begin() {
   return take(grammar_.begun);
 }
 
-Result<bool> TokenConstraint::allows(llama_token token) {
+Result<bool> TokenConstraint::allows(TokenId token) {
   here_.state = matcher_.begin_token(here_.state);
   if (has_token(pieces_->ends(), token)) {
     return here_.left == 0 && matcher_.may_end(here_.state);
@@ -65,9 +65,9 @@ Result<bool> TokenConstraint::allows(llama_token token) {
   return possible;
 }
 
-Result<std::vector<llama_token>> TokenConstraint::allowed() {
+Result<std::vector<TokenId>> TokenConstraint::allowed() {
   here_.state = matcher_.begin_token(here_.state);
-  std::vector<llama_token> tokens;
+  std::vector<TokenId> tokens;
   if (here_.left == 0 && matcher_.may_end(here_.state)) tokens = pieces_->ends();
   // path[n] is the position after the first n bytes of the last examined piece. The path ends with
   // the first position that does not match.
@@ -84,7 +84,11 @@ Result<std::vector<llama_token>> TokenConstraint::allowed() {
   return tokens;
 }
 
-Result<void> TokenConstraint::accept(llama_token token) {
+bool TokenConstraint::is_over() const {
+  return bound_ && here_.left == 0 && matcher_.must_end(here_.state);
+}
+
+Result<void> TokenConstraint::accept(TokenId token) {
   here_.state = matcher_.begin_token(here_.state);
   if (has_token(pieces_->ends(), token)) return {};
   const std::string_view bytes = pieces_->bytes_of(token);
@@ -95,8 +99,7 @@ Result<void> TokenConstraint::accept(llama_token token) {
 }
 
 /// Whether a trigger has been found. If so, `rest` is the text from which on the grammar applies.
-void TokenConstraint::look_for_trigger(llama_token token, std::string_view bytes,
-                                       std::string& rest) {
+void TokenConstraint::look_for_trigger(TokenId token, std::string_view bytes, std::string& rest) {
   if (has_token(grammar_.tokens, token)) {
     bound_ = true;
     rest = bytes;
@@ -172,7 +175,7 @@ bool TokenConstraint::fits(const Position& position) {
   return low <= high && matcher_.may_follow(position.state, low, high);
 }
 
-bool TokenConstraint::hidden(llama_token token, bool control) const {
+bool TokenConstraint::hidden(TokenId token, bool control) const {
   return control && !visible_.contains(token);
 }
 

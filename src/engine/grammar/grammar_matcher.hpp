@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/grammar.hpp"
 
 namespace sluice {
 
@@ -37,6 +37,8 @@ class GrammarMatcher {
   /// The state after one more code point, or kNowhere if it does not match.
   State next(State from, char32_t c);
   [[nodiscard]] bool may_end(State state) const;
+  /// Whether the text may end, and nothing may follow.
+  [[nodiscard]] bool must_end(State state) const;
   /// Whether some code point from `low` to `high`, both inclusive, may follow.
   [[nodiscard]] bool may_follow(State state, char32_t low, char32_t high);
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <llama.h>
 #include <memory>
 #include <regex>
 #include <set>
@@ -10,9 +9,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/llama/grammar/grammar.hpp"
-#include "engine/llama/grammar/grammar_matcher.hpp"
-#include "engine/llama/model/token_pieces.hpp"
+#include "engine/grammar/grammar.hpp"
+#include "engine/grammar/grammar_matcher.hpp"
+#include "engine/grammar/token_pieces.hpp"
 
 namespace sluice {
 
@@ -22,7 +21,7 @@ struct AnswerGrammar {
   bool lazy = false;                       // applies only from the first trigger on
   std::vector<std::string> words;    // triggers; the grammar applies from their first character on
   std::vector<std::regex> patterns;  // triggers; the grammar applies from their first group on
-  std::vector<llama_token> tokens;   // triggers
+  std::vector<TokenId> tokens;       // triggers
   std::string begun;                 // the beginning of the answer, which is part of the prompt
 };
 
@@ -32,7 +31,7 @@ class TokenConstraint {
  public:
   /// Allows control tokens only if they are in `visible`; others would have no text.
   TokenConstraint(AnswerGrammar grammar, std::shared_ptr<const TokenPieces> pieces,
-                  std::set<llama_token> visible);
+                  std::set<TokenId> visible);
 
   /// Takes the beginning of the answer that the prompt contains. Error: -32602 if it does not match
   /// the grammar, or if the grammar is too ambiguous at its beginning.
@@ -41,12 +40,14 @@ class TokenConstraint {
   /// Whether the grammar currently forbids any token.
   [[nodiscard]] bool binds() const { return bound_; }
   /// Whether `token` may follow. Errors: those of accept().
-  Result<bool> allows(llama_token token);
+  Result<bool> allows(TokenId token);
   /// All tokens that may follow, in no particular order; there may be none. Errors: those of
   /// accept().
-  Result<std::vector<llama_token>> allowed();
+  Result<std::vector<TokenId>> allowed();
+  /// Whether the answer is whole and nothing but its end may follow.
+  [[nodiscard]] bool is_over() const;
   /// Continues the answer with `token`. Error: -32602 if the grammar is too ambiguous here.
-  Result<void> accept(llama_token token);
+  Result<void> accept(TokenId token);
 
  private:
   /// The position in the grammar. Within a multi-byte character it includes the bytes read so far.
@@ -59,14 +60,14 @@ class TokenConstraint {
 
   [[nodiscard]] Position after(Position position, char byte);
   [[nodiscard]] bool fits(const Position& position);
-  [[nodiscard]] bool hidden(llama_token token, bool control) const;
+  [[nodiscard]] bool hidden(TokenId token, bool control) const;
   Result<void> take(std::string_view bytes);
-  void look_for_trigger(llama_token token, std::string_view bytes, std::string& rest);
+  void look_for_trigger(TokenId token, std::string_view bytes, std::string& rest);
   [[nodiscard]] Result<void> work_bounded() const;
 
   AnswerGrammar grammar_;
   const std::shared_ptr<const TokenPieces> pieces_;
-  const std::set<llama_token> visible_;
+  const std::set<TokenId> visible_;
   GrammarMatcher matcher_;
   Position here_;
   bool bound_ = true;

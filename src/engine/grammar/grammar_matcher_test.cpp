@@ -1,4 +1,4 @@
-#include "engine/llama/grammar/grammar_matcher.hpp"
+#include "engine/grammar/grammar_matcher.hpp"
 
 #include <gtest/gtest.h>
 #include <string>

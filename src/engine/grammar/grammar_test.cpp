@@ -1,4 +1,4 @@
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/grammar.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/llama/grammar/grammar_matcher.hpp"
+#include "engine/grammar/grammar_matcher.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -48,6 +48,10 @@ GrammarMatcher::State GrammarMatcher::next(State from, char32_t c) {
 bool GrammarMatcher::may_end(State state) const {
   const Positions& positions = *sets_[state];
   return !positions.empty() && positions.front() == 0;
+}
+
+bool GrammarMatcher::must_end(State state) const {
+  return may_end(state) && sets_[state]->size() == 1;
 }
 
 bool GrammarMatcher::may_follow(State state, char32_t low, char32_t high) {

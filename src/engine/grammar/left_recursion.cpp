@@ -1,4 +1,4 @@
-#include "engine/llama/grammar/left_recursion.hpp"
+#include "engine/grammar/left_recursion.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/grammar.hpp"
 
 namespace sluice {
 

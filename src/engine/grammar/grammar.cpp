@@ -1,4 +1,4 @@
-#include "engine/llama/grammar/grammar.hpp"
+#include "engine/grammar/grammar.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
-#include "engine/llama/grammar/left_recursion.hpp"
+#include "engine/grammar/left_recursion.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
