@@ -56,6 +56,9 @@ class Worker {
   Outcome init(const json::object& params);
   Outcome run(const json::object& params);
   Outcome abort(const json::object& params);
+  /// Takes out of the runtime's cache what a run without text has left there, so that no prompt
+  /// goes on from it. Error kInternalError: the runtime does not.
+  Result<void> clear_foreign_cache();
   Outcome set_cross_attention(const json::object& params);
   /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
   bool put_out(std::uint64_t run, const Output& output);
@@ -81,6 +84,7 @@ class Worker {
   /// since then, as nobody knows whether it has kept that.
   std::vector<CrossAttention> cross_attention_;
   std::unique_ptr<Runtime> runtime_;
+  bool has_foreign_cache_ = false;
   std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
   std::mutex run_mutex_;
   std::uint64_t running_ = 0;                // the run that is within rkllm_run(); 0: none

@@ -18,6 +18,9 @@ namespace sluice::rkllm {
 /// The most bytes of a line. Images and embeddings are long.
 inline constexpr std::size_t kMaxWorkerLine = std::size_t{256} << 20U;
 
+/// The most bytes of hidden states or logits that an answer may have.
+inline constexpr std::size_t kMaxYield = std::size_t{16} << 20U;
+
 namespace method {
 inline constexpr std::string_view kOpen = "open";          // OpenParams; the result is Opened
 inline constexpr std::string_view kInit = "rkllm_init";    // ModelParams
@@ -47,6 +50,9 @@ struct RunRequest {
   std::uint64_t number;  // of its records in the ring; each is higher than the one before
   RunInput input;
   RunParams params;
+  /// The numbers of an EmbedData or MultiModalData, which has none itself: in Base64, four bytes
+  /// for each, since they are many.
+  std::string numbers = {};
 };
 /// The run is ended, or not begun. One that is over is no error.
 struct AbortParams {
