@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { connect } from '../lib/mcp.mjs';
 import { abis, start_npu } from '../lib/npu.mjs';
 import { HttpClient, WsClient } from '../lib/rpc.mjs';
-import { start_server, until } from '../lib/server.mjs';
+import { start_server } from '../lib/server.mjs';
 import * as wire from '../lib/wire.mjs';
 
 const base64 = (numbers) => Buffer.from(Float32Array.from(numbers).buffer).toString('base64');
@@ -63,9 +63,7 @@ test('hidden states are a chunk of a stream that is polled or pushed', async (t)
   const ws = await WsClient.connect(server);
   t.after(() => ws.socket.close());
   const pushed = await ws.call('run', { ...params, stream: true });
-  const chunks = () => (ws.pushed.get(pushed.stream_id) ?? []).map((each) => each.params);
-  await until(() => chunks().at(-1)?.end, 'the end is pushed');
-  check(chunks());
+  check(await ws.whole(pushed.stream_id));
 });
 
 test('MCP clients give embeddings and get hidden states by the tool rkllm_run', async (t) => {
