@@ -3,12 +3,14 @@
 // it may be asked for, each call is answered once, with an object or an error that can be sent, and
 // nothing is left behind.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/manual_executor.hpp"
@@ -28,6 +30,21 @@ using namespace sluice;
 /// What is true of every request that gets as far as an engine.
 void check_request(const GenerationRequest& request) {
   require(request.prompt.empty() || request.messages.empty());
+  if (request.input != nullptr) {
+    require(request.prompt.empty() && request.messages.empty());
+    const std::size_t tokens = count_tokens(*request.input);
+    require(tokens > 0 && tokens <= ModelInputLimits::kTokens);
+    const auto check_numbers = [tokens](const std::vector<float>& numbers) {
+      require(!numbers.empty() && numbers.size() % tokens == 0);
+      for (const float each : numbers) require(std::isfinite(each));
+    };
+    if (const auto* const embed = std::get_if<EmbedData>(request.input.get())) {
+      check_numbers(embed->embed);
+    } else if (const auto* const images = std::get_if<MultiModalData>(request.input.get())) {
+      check_numbers(images->image_embed);
+      require(!images->prompt.empty());
+    }
+  }
   require(request.json_schema.empty() || request.grammar.empty());
   require(!request.max_tokens || *request.max_tokens >= 1);
   require(request.tools.empty() || parse_json(request.tools).has_value());
@@ -49,12 +66,13 @@ class CheckingEngine final : public Engine {
     check_request(request);
     home.post([sink = std::move(sink)] {
       sink->on_delta({.text = "yes"});
+      sink->on_delta({.kind = Delta::Kind::members, .text = R"("logits":{"vocab_size":1})"});
       sink->on_complete({});
     });
     return std::make_unique<Run>();
   }
   [[nodiscard]] EngineInfo info() const override {
-    return {.engine = "checking", .model = "a model", .context_tokens = 2048};
+    return {.engine = "checking", .model = "a model", .context_tokens = 2048, .takes_inputs = true};
   }
   [[nodiscard]] EngineStats stats() const override { return {}; }
   void shutdown() override {}

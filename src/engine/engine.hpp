@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "engine/model_change.hpp"
+#include "engine/model_input.hpp"
 #include "sluice/chat.hpp"
 
 namespace sluice {
@@ -30,9 +31,9 @@ inline constexpr std::int64_t kMaxIntervalUs = 60'000'000;
 
 class Generation;
 
-/// What to ask a model for. Exactly one of `messages` and `prompt` is set. Messages are rendered
-/// with the model's chat template. A prompt is used as one user message if the model has a chat
-/// template, and unchanged otherwise.
+/// What to ask a model for. Exactly one of `messages`, `prompt` and `input` is set. Messages are
+/// rendered with the model's chat template. A prompt is used as one user message if the model has a
+/// chat template, and unchanged otherwise.
 struct GenerationRequest {
   std::vector<ChatMessage> messages;
   std::string prompt;
@@ -62,6 +63,10 @@ struct GenerationRequest {
   /// A file for the prompt, which is saved there (LoadPromptCache reads it); empty: it is not. An
   /// engine that has no such files refuses it.
   std::string prompt_cache;
+  /// In place of texts. Such a request, and one that yields no text, has no tools, json_schema or
+  /// grammar. Both are for engines with EngineInfo::takes_inputs.
+  std::shared_ptr<const ModelInput> input;
+  Yield yields = Yield::text;
   // Used by the synthetic engine only:
   std::optional<std::int64_t> count;  // chunks to emit
   std::optional<std::int64_t>
@@ -80,8 +85,9 @@ struct Delta {
   enum class Kind : std::uint8_t {
     text,
     reasoning,
-    tool_call,      // one complete call, as JSON {"name","arguments"}
-    tool_call_part  // the next piece of a call's arguments, as the model writes them
+    tool_call,       // one complete call, as JSON {"name","arguments"}
+    tool_call_part,  // the next piece of a call's arguments, as the model writes them
+    members          // what is yielded besides text, once in an answer: members of a JSON object
   };
   Kind kind = Kind::text;
   std::string text;
@@ -169,6 +175,7 @@ struct EngineInfo {
   std::string checks_schema = {};
   bool takes_images = false;  // whether it passes ChatMessage::images on to the model
   bool alternates = false;    // whether its template refuses two messages of a user in a row
+  bool takes_inputs = false;  // GenerationRequest::input, and what it yields besides text
   // What change() takes, besides what a model of its kind may lack:
   bool loads_adapters = false;
   bool loads_prompt_caches = false;

@@ -17,6 +17,9 @@ void append_chunk_members(std::string& out, const ChunkStream& stream, const Chu
     case ChunkKind::tool_call:
       out.append(R"(,"delta":"","tool_call":)").append(chunk.escaped).append(R"(,"end":false)");
       return;
+    case ChunkKind::members:
+      out.append(R"(,"delta":"",)").append(chunk.escaped).append(R"(,"end":false)");
+      return;
     case ChunkKind::message:
       out.append(R"(,"delta":"","message":)").append(chunk.escaped).append(R"(,"end":false)");
       return;

@@ -28,11 +28,14 @@ TEST_F(ChunkJson, EachKindHasItsMember) {
   stream->append(ChunkKind::text, "a \"b\"\n");
   stream->append(ChunkKind::reasoning, "why \\");
   stream->append(ChunkKind::tool_call, R"({"name":"t"})");
+  stream->append(ChunkKind::members, R"("logits":{"vocab_size":1})");
   EXPECT_EQ(polled(), R"({"seq":0,"delta":"a \"b\"\n","end":false})"
                       "\n"
                       R"({"seq":1,"delta":"","reasoning":"why \\","end":false})"
                       "\n"
-                      R"({"seq":2,"delta":"","tool_call":{"name":"t"},"end":false})");
+                      R"({"seq":2,"delta":"","tool_call":{"name":"t"},"end":false})"
+                      "\n"
+                      R"({"seq":3,"delta":"","logits":{"vocab_size":1},"end":false})");
 }
 
 TEST_F(ChunkJson, TheLastChunkCarriesTheTrailer) {

@@ -13,9 +13,10 @@ namespace sluice {
 /// The sequence number of a chunk in its stream, counted from 0.
 using Seq = std::uint64_t;
 
-/// What a chunk holds. `tool_call` is a JSON object, and `message` a complete JSON-RPC message;
-/// both are stored unchanged. `end` closes the stream and has no text.
-enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, message, end };
+/// What a chunk holds. `tool_call` is a JSON object, `members` are those of one without its braces,
+/// and `message` is a complete JSON-RPC message; they are stored unchanged. `end` closes the stream
+/// and has no text.
+enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, members, message, end };
 
 /// One stored chunk. Its text is already escaped as the inside of a JSON string, so that no reader
 /// has to escape it again; JSON is stored as it is. Valid until the log is next modified.

@@ -68,7 +68,7 @@ bool ChunkStream::offer(ChunkKind kind, std::string_view text) {
 bool ChunkStream::keep(ChunkKind kind, std::string_view text) {
   if (state_ == StreamState::initializing) state_ = StreamState::active;
   std::string_view escaped = text;
-  if (kind != ChunkKind::message && kind != ChunkKind::tool_call) {
+  if (kind == ChunkKind::text || kind == ChunkKind::reasoning) {
     std::string& scratch = manager_->scratch();
     append_json_escaped(scratch, text);
     escaped = scratch;

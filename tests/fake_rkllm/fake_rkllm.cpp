@@ -3,6 +3,7 @@
 // world." FAKE_RKLLM_LOG names a file that gets a line for each call. README.md has the words of
 // scripts.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -240,6 +241,92 @@ std::string describe(const RKLLMInput& input) {
 #endif
 }
 
+/// How many numbers a token has in the embeddings and the hidden states of this model.
+constexpr std::size_t kWidth = 4;
+
+/// The embeddings of an input that has some: of images or tokens.
+std::vector<float> embeddings_in(const RKLLMInput& input) {
+  const float* numbers = nullptr;
+  std::size_t tokens = 0;
+  if (input.input_type == RKLLM_INPUT_EMBED) {
+    numbers = input.embed_input.embed;
+    tokens = input.embed_input.n_tokens;
+  } else if (input.input_type == RKLLM_INPUT_MULTIMODAL) {
+    const auto& given = input.multimodal_input;
+#if FAKE_RKLLM_ABI == 130
+    numbers = given.image.image_embed;
+    tokens = given.image.n_image_tokens * given.image.n_image;
+#else
+    numbers = given.image_embed;
+    tokens = given.n_image_tokens;
+#if FAKE_RKLLM_ABI == 121
+    tokens *= given.n_image;
+#endif
+#endif
+  }
+  return {numbers, numbers + tokens * kWidth};
+}
+
+/// What an input is made of, in words: each of its numbers counts, and where it stands.
+std::string echo_of(const RKLLMInput& input) {
+  std::ostringstream out;
+  switch (input.input_type) {
+    case RKLLM_INPUT_PROMPT:
+      return std::string("prompt ") + input.prompt_input;
+    case RKLLM_INPUT_TOKEN:
+      out << "tokens";
+      for (std::size_t i = 0; i < input.token_input.n_tokens; ++i) {
+        out << ' ' << input.token_input.input_ids[i];
+      }
+      return out.str();
+    case RKLLM_INPUT_EMBED:
+      out << "embed " << input.embed_input.n_tokens;
+      break;
+    case RKLLM_INPUT_MULTIMODAL: {
+      const auto& given = input.multimodal_input;
+      out << "images \"" << given.prompt << "\" ";
+#if FAKE_RKLLM_ABI == 130
+      const auto tag = [](const char* text) { return text == nullptr ? "-" : text; };
+      const auto& image = given.image;
+      out << image.n_image << 'x' << image.n_image_tokens << " of " << image.image_width << 'x'
+          << image.image_height << ' ' << tag(image.image_start) << tag(image.image_content)
+          << tag(image.image_end);
+#elif FAKE_RKLLM_ABI == 121
+      out << given.n_image << 'x' << given.n_image_tokens << " of " << given.image_width << 'x'
+          << given.image_height;
+#else
+      out << given.n_image_tokens;
+#endif
+    }
+  }
+  double sum = 0;
+  double place = 0;
+  for (const float each : embeddings_in(input)) sum += ++place * static_cast<double>(each);
+  out << " sum " << sum;
+  return out.str();
+}
+
+/// What a hidden layer holds at the end of an input: made of its tokens, or of its embeddings.
+std::vector<float> states_of(const RKLLMInput& input) {
+  std::vector<float> out;
+  const auto add = [&out](int token) {
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      out.push_back(static_cast<float>(token) + 0.25F * static_cast<float>(i));
+    }
+  };
+  if (input.input_type == RKLLM_INPUT_PROMPT) {
+    for (const char* at = input.prompt_input; *at != 0; ++at) add(static_cast<unsigned char>(*at));
+  } else if (input.input_type == RKLLM_INPUT_TOKEN) {
+    for (std::size_t i = 0; i < input.token_input.n_tokens; ++i) {
+      add(input.token_input.input_ids[i]);
+    }
+  } else {
+    out = embeddings_in(input);
+    for (float& each : out) each *= 2;
+  }
+  return out;
+}
+
 std::string describe(const RKLLMInferParam& params) {
   std::string out = " mode=" + std::to_string(params.mode);
   if (params.lora_params != nullptr) {
@@ -308,6 +395,16 @@ struct Teller {
 #endif
     ++said;
     return tell(*model, userdata, &result, state);
+  }
+  int show(const std::vector<float>& states) {
+    RKLLMResult result{};
+    result.last_hidden_layer = {states.data(), static_cast<int>(kWidth),
+                                static_cast<int>(states.size() / kWidth)};
+#if FAKE_RKLLM_ABI == 110
+    return tell(*model, userdata, &result, static_cast<LLMCallState>(4));
+#else
+    return tell(*model, userdata, &result, RKLLM_RUN_NORMAL);
+#endif
   }
   void end(LLMCallState state) {
     RKLLMResult result{};
@@ -488,6 +585,16 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
       answer = say_output(step.rest, input, model, teller);
     } else if (step.word == "wait") {
       answer = teller.say("", RKLLM_RUN_WAITING);
+    } else if (step.word == "echo") {
+      answer = teller.say(echo_of(input), RKLLM_RUN_NORMAL);
+    } else if (step.word == "states") {
+      // They are gone when the callback has returned.
+      if (params.mode == RKLLM_INFER_GET_LAST_HIDDEN_LAYER) {
+        std::vector<float> states = states_of(input);
+        if (!step.rest.empty()) states.resize(kWidth * std::stoul(step.rest), 1.0F);
+        answer = teller.show(states);
+        std::ranges::fill(states, -1.0F);
+      }
     } else if (step.word == "logits" && wants_logits) {
       answer =
           teller.say("", RKLLM_RUN_NORMAL, logits_of(std::stoi(step.rest), model.last_token + 1));
@@ -644,7 +751,7 @@ int rkllm_release_prompt_cache(LLMHandle handle) {
 int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt) {
   log("clear_kv_cache " + std::to_string(keep_system_prompt));
   for (int& each : model_of(handle).cached) each = 0;
-  return 0;
+  return scripted(model_of(handle), "clear-cache");
 }
 #elif FAKE_RKLLM_ABI >= 121
 int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt, int* start_pos, int* end_pos) {
@@ -655,7 +762,7 @@ int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt, int* start_po
   }
   log(line);
   for (int& each : model.cached) each = 0;
-  return 0;
+  return scripted(model, "clear-cache");
 }
 #endif
 

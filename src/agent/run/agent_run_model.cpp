@@ -200,6 +200,8 @@ bool AgentRun::take_delta(const Delta& delta) {
     case Delta::Kind::tool_call_part:
       if (delta.call == nullptr || answer.is_cut) return true;
       return answer.writer.call_part(call_id_of(delta), delta.call->name, delta.text);
+    case Delta::Kind::members:
+      return true;  // nothing here asks for them
     case Delta::Kind::tool_call:
       break;
   }

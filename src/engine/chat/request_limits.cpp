@@ -21,8 +21,16 @@ Result<void> float_in_range(float value, float low, float high, std::string_view
 
 Result<void> check_request(const GenerationRequest& request) {
   const auto invalid = [](std::string why) { return fail(kInvalidParams, std::move(why)); };
-  if (request.messages.empty() == request.prompt.empty()) {
+  const bool has_input = request.input != nullptr;
+  if (has_input ? !request.messages.empty() || !request.prompt.empty()
+                : request.messages.empty() == request.prompt.empty()) {
     return invalid("give either messages or a prompt that is not empty");
+  }
+  if ((has_input || request.yields != Yield::text) &&
+      !(request.tools.empty() && request.json_schema.empty() && request.grammar.empty())) {
+    return invalid(
+        "tools, json_schema and grammar are for prompts that are answered with text: leave them "
+        "out with another input_type or mode");
   }
   if (request.is_raw && (request.prompt.empty() || !request.tools.empty())) {
     return invalid("a raw request has a prompt, and neither messages nor tools");

@@ -1,24 +1,18 @@
 #include "engine/methods/change_call.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "core/text/base64.hpp"
+#include "engine/methods/numbers_parameter.hpp"
 #include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "arrays in Base64 are little-endian");
 
 constexpr std::string_view kLoadLora = "load_lora";
 constexpr std::string_view kLoadPromptCache = "load_prompt_cache";
@@ -60,64 +54,19 @@ Result<ModelChange> load_lora(const json::object& params, const OperatorRights& 
   return out;
 }
 
-/// Reads an array of numbers, or the Base64 of their bytes, and takes its size from `bytes_left`.
-template <class Number>
-Result<std::vector<Number>> numbers_at(const json::object& params, std::string_view name,
-                                       std::size_t& bytes_left) {
-  const auto refuse = [&] {
-    return bad_change(name,
-                      "an array of numbers, or their bytes in Base64, little-endian and four "
-                      "for each; all arrays together must be at most " +
-                          std::to_string(SetCrossAttention::kMaxBytes) + " bytes");
-  };
-  constexpr double kLargest = static_cast<double>(std::numeric_limits<Number>::max());
-  const json::value* const given = find_parameter(params, name);
-  std::vector<Number> out;
-  if (given == nullptr) return refuse();
-  if (given->is_string()) {
-    const std::string_view text = given->get_string();
-    if (text.size() / 4 * 3 > bytes_left + 2) return refuse();
-    const std::optional<std::string> bytes = decode_base64(text);
-    if (!bytes || bytes->size() % sizeof(Number) != 0 || bytes->size() > bytes_left) {
-      return refuse();
-    }
-    out.resize(bytes->size() / sizeof(Number));
-    if (!out.empty()) std::memcpy(out.data(), bytes->data(), bytes->size());
-  } else if (given->is_array()) {
-    const json::array& array = given->get_array();
-    if (array.size() > bytes_left / sizeof(Number)) return refuse();
-    out.reserve(array.size());
-    for (const json::value& each : array) {
-      if constexpr (std::is_integral_v<Number>) {
-        const std::optional<std::int64_t> number = integer_of(each);
-        if (!number || !std::in_range<Number>(*number)) return refuse();
-        out.push_back(static_cast<Number>(*number));
-      } else {
-        const double number =
-            each.is_number() ? each.to_number<double>() : std::numeric_limits<double>::infinity();
-        if (!(std::abs(number) <= kLargest)) return refuse();
-        out.push_back(static_cast<Number>(number));
-      }
-    }
-  } else {
-    return refuse();
-  }
-  bytes_left -= out.size() * sizeof(Number);
-  return out;
-}
-
 Result<ModelChange> set_cross_attention(const json::object& params) {
   SetCrossAttention out;
   std::size_t bytes_left = SetCrossAttention::kMaxBytes;
   for (const auto& [name, to] :
        {std::pair{"encoder_k_cache", &out.k}, std::pair{"encoder_v_cache", &out.v},
         std::pair{"encoder_mask", &out.mask}}) {
-    Result<std::vector<float>> numbers = numbers_at<float>(params, name, bytes_left);
+    Result<std::vector<float>> numbers =
+        numbers_parameter<float>(params, name, bytes_left, SetCrossAttention::kMaxBytes);
     if (!numbers) return std::unexpected(std::move(numbers.error()));
     *to = *std::move(numbers);
   }
-  Result<std::vector<std::int32_t>> positions =
-      numbers_at<std::int32_t>(params, "encoder_pos", bytes_left);
+  Result<std::vector<std::int32_t>> positions = numbers_parameter<std::int32_t>(
+      params, "encoder_pos", bytes_left, SetCrossAttention::kMaxBytes);
   if (!positions) return std::unexpected(std::move(positions.error()));
   out.positions = *std::move(positions);
   const std::size_t tokens = out.positions.size();

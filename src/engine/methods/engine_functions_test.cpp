@@ -393,13 +393,60 @@ TEST_F(EngineFunctionsTest, McpClientsSeeThemAsTools) {
   EXPECT_THAT(call("rkllm_load_lora", ""), HasSubstr(R"("isError":true)"));
 }
 
+TEST_F(EngineFunctionsTest, RunsWithoutTextStandAlone) {
+  engine.facts.takes_inputs = true;
+  ask("init", R"("param":{"max_new_tokens":7})");
+  ask("set_function_tools", R"("system_prompt":"S","tools":[{"name":"t"}])");
+  ask("set_chat_template", R"("prompt_prefix":"<u>")");
+  const GenerationRequest tokens =
+      run(R"("input":{"input_type":1,"token_input":{"input_ids":[1,2]}})");
+  EXPECT_EQ(std::get<TokenIds>(*tokens.input), (TokenIds{1, 2}));
+  EXPECT_EQ(tokens.max_tokens, 7);
+  EXPECT_TRUE(tokens.tools.empty() && tokens.messages.empty() && tokens.prompt.empty());
+  EXPECT_THAT(ask("run_async", R"("prompt":"a","keep_history":1,"infer_params":{"mode":1})"),
+              HasSubstr("keep_history goes with RKLLM_INPUT_PROMPT"));
+  ask("destroy");
+  ask("set_function_tools", R"("tools":[{"name":"t"}])");
+  const GenerationRequest states =
+      run(R"("prompt":"a","infer_params":{"mode":"RKLLM_INFER_GET_LAST_HIDDEN_LAYER"})");
+  EXPECT_EQ(states.yields, Yield::hidden_states);
+  EXPECT_TRUE(states.tools.empty());
+  EXPECT_EQ(ask("get_kv_cache_size"),
+            R"({"jsonrpc":"2.0","id":1,"result":{"ret":0,"cache_sizes":[0]}})");
+}
+
+TEST_F(EngineFunctionsTest, HiddenStatesAndLogitsAreMembersOfWhatIsAnswered) {
+  engine.facts.takes_inputs = true;
+  const std::string member = R"("logits":{"logits":"AACAPw==","vocab_size":1,"num_tokens":1})";
+  const auto answer = [&] {
+    engine.sinks.back()->on_delta({.kind = Delta::Kind::members, .text = member});
+    engine.answer("");
+    bench.run_all();
+    return alice.channel().replies.at(0);
+  };
+  constexpr std::string_view kAsked = R"("prompt":"a","infer_params":{"mode":2})";
+  EXPECT_EQ(bench.request("rkllm_run", kAsked, alice), "");
+  EXPECT_THAT(answer(), HasSubstr(R"("text":"",)" + member + R"(,"finish_reason":"stop")"));
+  EXPECT_EQ(bench.request("tools/call",
+                          R"("name":"rkllm_run","arguments":{)" + std::string(kAsked) + "}", alice),
+            "");
+  EXPECT_THAT(answer(), HasSubstr("}," + member + "}"));
+}
+
 TEST_F(EngineFunctionsTest, AsksForWhatIsNotThereAreRefused) {
   for (const auto& [params, why] : std::vector<std::pair<std::string, std::string>>{
-           {R"("input":{"input_type":1,"prompt_input":"a"})", "input_type must be"},
+           {R"("input":{"input_type":4,"prompt_input":"a"})", "input_type must be"},
+           {R"("input":{"input_type":"RKLLM_INPUT"})",
+            "RKLLM_INPUT_PROMPT (0), RKLLM_INPUT_TOKEN (1), RKLLM_INPUT_EMBED (2) or "
+            "RKLLM_INPUT_MULTIMODAL (3)"},
            {R"("input":{"role":"system","prompt_input":"a"})", "role must be"},
            {R"("input":{"prompt_input":7})", "prompt_input must be a string"},
            {R"("prompt":"a","input":{"prompt_input":"b"})", "not several"},
-           {R"("prompt":"a","infer_params":{"mode":2})", "mode must be"},
+           {R"("prompt":"a","infer_params":{"mode":3})", "mode must be"},
+           {R"("prompt":"a","infer_params":{"mode":2})",
+            "mode other than RKLLM_INFER_GENERATE: not with this engine (asked)"},
+           {R"("input":{"input_type":1,"token_input":{"input_ids":[1]}})",
+            "input_type other than RKLLM_INPUT_PROMPT: not with this engine (asked)"},
            {R"("prompt":"a","infer_params":{"lora_params":{"lora_adapter_name":"x"}})",
             "lora_params: not with this engine (asked)"},
            {R"("prompt":"a","infer_params":{"prompt_cache_params":{"prompt_cache_path":"p"}})",

@@ -9,6 +9,7 @@
 #include "core/sharing/client_memory.hpp"
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
+#include "engine/methods/function_table.hpp"
 #include "engine/methods/model_sessions.hpp"
 #include "engine/methods/run_call.hpp"
 #include "protocol/parameters.hpp"
@@ -29,6 +30,8 @@ ChunkKind chunk_kind(Delta::Kind kind) {
       return ChunkKind::reasoning;
     case Delta::Kind::tool_call:
       return ChunkKind::tool_call;
+    case Delta::Kind::members:
+      return ChunkKind::members;
     case Delta::Kind::tool_call_part:
       break;  // nobody here asks for parts
   }
@@ -39,6 +42,7 @@ ChunkKind chunk_kind(Delta::Kind kind) {
 std::size_t memory_of(const GenerationRequest& request) {
   std::size_t bytes = request.prompt.size() + request.json_schema.size() + request.grammar.size() +
                       request.tools.size();
+  if (request.input != nullptr) bytes += bytes_of(*request.input);
   for (const std::string& stop : request.stop) bytes += sizeof stop + stop.size();
   for (const ChatMessage& message : request.messages) {
     bytes +=
@@ -124,6 +128,9 @@ class CallGeneration final : public GenerationProducer {
     if (call_->over()) return true;
     if (kept_ == nullptr) kept_ = std::make_unique<Kept>(call_->memory());
     if (is_text) return keep(kept_->text, delta.text) && call_->emit(delta.text);
+    if (delta.kind == Delta::Kind::members) {
+      return keep(kept_->members, ",") && keep(kept_->members, delta.text);
+    }
     if (delta.kind != Delta::Kind::tool_call) return keep(kept_->reasoning, delta.text);
     return (kept_->tool_calls.empty() || keep(kept_->tool_calls, ",")) &&
            keep(kept_->tool_calls, delta.text);
@@ -148,6 +155,7 @@ class CallGeneration final : public GenerationProducer {
     if (kept != nullptr && !kept->tool_calls.empty()) {
       structured.append(R"(,"tool_calls":[)").append(kept->tool_calls.take()).append("]");
     }
+    if (kept != nullptr) structured.append(kept->members.take());
     structured.push_back('}');
     ToolResult result{.text = kept == nullptr ? std::string() : kept->text.take(),
                       .structured_text = std::move(structured)};
@@ -159,10 +167,11 @@ class CallGeneration final : public GenerationProducer {
   /// What the result will contain.
   struct Kept {
     explicit Kept(const std::shared_ptr<MemoryShare>& memory)
-        : text(memory), reasoning(memory), tool_calls(memory) {}
+        : text(memory), reasoning(memory), tool_calls(memory), members(memory) {}
     TextAccumulator text;
     TextAccumulator reasoning;
     TextAccumulator tool_calls;  // JSON, separated by commas
+    TextAccumulator members;     // each after a comma
   };
 
   /// Returns false if there is no memory for `text`, or if it is too long; the call has then
@@ -193,14 +202,19 @@ struct RunContext {
   OperatorRights rights;
 };
 
-/// What of the model a run uses besides the model. Only operators name files.
-Result<void> prepare_files(RunCall& run, const RunContext& context, const Principal& caller) {
-  if (run.prompt_cache.empty() && run.request.lora_adapter.empty()) return {};
+/// What a run uses that only some engines have. Only operators name files.
+Result<void> prepare_extras(RunCall& run, const RunContext& context, const Principal& caller) {
+  const bool is_usual = run.request.input == nullptr && run.request.yields == Yield::text;
+  if (is_usual && run.prompt_cache.empty() && run.request.lora_adapter.empty()) return {};
   const EngineInfo info = context.engine.info();
   const auto refuse = [&info](std::string_view what) {
     return fail(kInvalidParams, "Invalid params: " + std::string(what) +
                                     ": not with this engine (" + info.engine + ")");
   };
+  if (!is_usual && !info.takes_inputs) {
+    return refuse(run.request.input != nullptr ? "input_type other than RKLLM_INPUT_PROMPT"
+                                               : "mode other than RKLLM_INFER_GENERATE");
+  }
   if (!run.request.lora_adapter.empty() && !info.loads_adapters) return refuse("lora_params");
   if (run.prompt_cache.empty()) return {};
   constexpr std::string_view kPath = "prompt_cache_path";
@@ -219,8 +233,8 @@ Result<void> prepare_files(RunCall& run, const RunContext& context, const Princi
 Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const RunContext& context,
                                                     const json::object& params,
                                                     const MethodCaller& caller) {
-  if (Result<void> files = prepare_files(run, context, caller.principal); !files) {
-    return std::unexpected(std::move(files.error()));
+  if (Result<void> extras = prepare_extras(run, context, caller.principal); !extras) {
+    return std::unexpected(std::move(extras.error()));
   }
   const Result<std::shared_ptr<ModelSession>> session = context.sessions.find(params, caller);
   if (!session) return std::unexpected(session.error());
@@ -269,12 +283,13 @@ Result<void> generate(Engine& engine, GenerationRequest request,
   return started;
 }
 
-Tool generating_tool(const char* name, std::shared_ptr<const RunContext> context) {
+Tool generating_tool(const char* name, std::string schema,
+                     std::shared_ptr<const RunContext> context) {
   return {.name = name,
           .description =
               "Answers a prompt with the model, streaming its text as progress messages; "
               "with stream_id, follows an answer that was started by run",
-          .input_schema = generation_schema(),
+          .input_schema = std::move(schema),
           .handler = Tool::Deferred(
               [context = std::move(context)](const json::object& arguments,
                                              std::shared_ptr<PendingRequest> call) -> Result<void> {
@@ -346,9 +361,9 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine, FunctionOp
   for (const char* const name : {"run_async", "rkllm_run_async", "rkllm.run_async"}) {
     add_run(name, true);
   }
-  definition.tools.push_back(generating_tool("generate", context));
+  definition.tools.push_back(generating_tool("generate", generation_schema(), context));
   if (options.offers_tools) {
-    definition.tools.push_back(generating_tool("rkllm_run", context));
+    definition.tools.push_back(generating_tool("rkllm_run", run_schema(), context));
   }
   add_engine_functions(definition, engine, sessions, std::move(options));
   definition.metrics = [&engine] { return engine_metrics(engine); };

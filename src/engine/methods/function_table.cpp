@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/generation_params.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -85,6 +86,26 @@ constexpr std::array<FunctionSpec, 13> kFunctions = {{
 
 #undef SLUICE_HANDLE
 
+/// JSON text: the parameters of a run that are structs of the C interface.
+constexpr std::string_view kRunStructs =
+    R"("input":{"type":["object","null"],"description":"RKLLMInput; numbers are an array, or the )"
+    R"(Base64 of their bytes, little-endian and four for each","properties":{)"
+    R"("role":{"enum":["user","tool",""]},"input_type":{"enum":[0,1,2,3,"RKLLM_INPUT_PROMPT",)"
+    R"("RKLLM_INPUT_TOKEN","RKLLM_INPUT_EMBED","RKLLM_INPUT_MULTIMODAL"]},)"
+    R"("prompt_input":{"type":"string"},"token_input":{"type":"object","properties":{)"
+    R"("input_ids":{"type":["array","string"]},"n_tokens":{"type":"integer"}}},)"
+    R"("embed_input":{"type":"object","properties":{"embed":{"type":["array","string"]},)"
+    R"("n_tokens":{"type":"integer"}}},"multimodal_input":{"type":"object","properties":{)"
+    R"("prompt":{"type":"string"},"image_embed":{"type":["array","string"]},)"
+    R"("n_image_tokens":{"type":"integer"},"n_image":{"type":"integer"},)"
+    R"("image_width":{"type":"integer"},"image_height":{"type":"integer"},)"
+    R"("image":{"type":"object","description":"Or these members here, as since 1.3.0"}}}}},)"
+    R"("infer_params":{"type":["object","null"],"description":"RKLLMInferParam","properties":{)"
+    R"("mode":{"enum":[0,1,2,"RKLLM_INFER_GENERATE","RKLLM_INFER_GET_LAST_HIDDEN_LAYER",)"
+    R"("RKLLM_INFER_GET_LOGITS"]},"lora_params":{"type":"object"},)"
+    R"("prompt_cache_params":{"type":"object"},"sampling_params":{"type":"object"},)"
+    R"("keep_history":{"type":["integer","boolean"]},"max_new_tokens":{"type":"integer"}}})";
+
 }  // namespace
 
 std::string FunctionSpec::full_name() const {
@@ -105,6 +126,13 @@ std::vector<std::string> spellings_of(const FunctionSpec& function) {
     out.push_back(std::move(each));
     out.push_back(std::move(dotted));
   }
+  return out;
+}
+
+std::string run_schema() {
+  std::string out = generation_schema();
+  constexpr std::string_view kBefore = R"("properties":{)";
+  out.insert(out.find(kBefore) + kBefore.size(), std::string(kRunStructs) + ",");
   return out;
 }
 
@@ -130,9 +158,10 @@ std::string functions_json(const std::function<bool(std::string_view name)>& has
     out.append(is_there ? R"(,"available":true})" : R"(,"available":false})");
   };
   constexpr std::string_view kStream = R"("stream_id":{"type":"string"})";
+  const std::string run = std::string(kStream).append(",").append(kRunStructs);
   add("rkllm_run", "Answers a prompt, whole or as a stream; reads the stream (docs/streaming.md)",
-      kStream, true);
-  add("rkllm_run_async", "Answers a prompt as a stream", kStream, true);
+      run, true);
+  add("rkllm_run_async", "Answers a prompt as a stream", run, true);
   add("rkllm_is_running", "Tells whether a run is under way", kStream, true);
   add("rkllm_abort", "Stops a run", kStream, true);
   for (const FunctionSpec& each : kFunctions) {

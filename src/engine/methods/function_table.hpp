@@ -28,6 +28,9 @@ std::span<const FunctionSpec> function_specs();
 /// Every way to write the name of a function: with no prefix, with `rkllm_` and with `rkllm.`.
 std::vector<std::string> spellings_of(const FunctionSpec& function);
 
+/// The schema of a tool's parameters that has those of `run` and the structs of the C interface.
+std::string run_schema();
+
 /// The result of get_constants: enumerations of rkllm.h by their names.
 std::string constants_json();
 

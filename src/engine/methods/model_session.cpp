@@ -118,9 +118,10 @@ Result<std::unique_ptr<ModelSession::Turn>> ModelSession::prepare(RunCall& call)
   const std::lock_guard lock(mutex_);
   GenerationRequest& request = call.request;
   call.settings.fill(settings_);
+  if (request.input != nullptr) return nullptr;  // it stands alone
   // As with RKLLM, a template of the client's own has no place for tools.
   if (request.tools.empty() && request.json_schema.empty() && request.grammar.empty() &&
-      !template_) {
+      request.yields == Yield::text && !template_) {
     request.tools = tools_;
   }
   std::vector<ChatMessage> said = std::move(request.messages);

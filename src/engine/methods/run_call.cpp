@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "engine/generation_params.hpp"
+#include "engine/methods/input_call.hpp"
 #include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -64,14 +66,6 @@ Result<bool> flag_at(const json::object& from, std::string_view name) {
   if (value->is_bool()) return value->get_bool();
   if (const std::optional<std::int64_t> number = integer_of(*value)) return *number != 0;
   return bad_member(name, "0 or 1");
-}
-
-/// Whether an enumerator is the one that is the only one here: its name, or 0.
-bool is_first(const json::object& from, std::string_view member, std::string_view name) {
-  const json::value* const value = find_parameter(from, member);
-  if (value == nullptr) return true;
-  if (value->is_string()) return value->get_string() == name;
-  return integer_of(*value) == 0;
 }
 
 /// Settings that `from` names, of a generation that it was decoded into.
@@ -136,15 +130,16 @@ Result<void> read_prompt(const json::object& from, std::string_view role,
 
 /// RKLLMInput.
 Result<void> read_input(const json::object& input, GenerationRequest& request) {
-  if (!is_first(input, "input_type", "RKLLM_INPUT_PROMPT")) {
-    return fail(kInvalidParams,
-                "Invalid params: input_type must be RKLLM_INPUT_PROMPT (0); tokens, embeddings and "
-                "images are not passed on");
-  }
+  Result<std::shared_ptr<const ModelInput>> given = decode_model_input(input);
+  if (!given) return std::unexpected(std::move(given.error()));
+  request.input = *std::move(given);
   const Result<std::string> role = text_parameter(input, "role");
   if (!role) return std::unexpected(role.error());
   if (!role->empty() && *role != "user" && *role != "tool") {
     return bad_member("role", R"("user" or "tool")");
+  }
+  if (request.input != nullptr && *role == "tool") {
+    return bad_member("role", R"("user" with this input_type)");
   }
   return read_prompt(input, *role, request);
 }
@@ -191,11 +186,9 @@ Result<void> read_prompt_cache(const json::object& infer, RunCall& call) {
 
 /// RKLLMInferParam.
 Result<void> read_infer_params(const json::object& infer, RunCall& call) {
-  if (!is_first(infer, "mode", "RKLLM_INFER_GENERATE")) {
-    return fail(kInvalidParams,
-                "Invalid params: mode must be RKLLM_INFER_GENERATE (0); hidden layers and logits "
-                "are not passed on");
-  }
+  const Result<Yield> mode = decode_mode(infer);
+  if (!mode) return std::unexpected(mode.error());
+  call.request.yields = *mode;
   if (Result<void> read = read_adapter(infer, call.request); !read) return read;
   if (Result<void> read = read_prompt_cache(infer, call); !read) return read;
   const Result<const json::object*> sampling = struct_at(infer, "sampling_params");
@@ -206,6 +199,23 @@ Result<void> read_infer_params(const json::object& infer, RunCall& call) {
     call.settings.fill(*settings);
   }
   return read_keeping(infer, call);
+}
+
+/// What a run is given besides a prompt, or yields besides text, stands alone.
+Result<void> check_alone(const RunCall& call) {
+  const GenerationRequest& request = call.request;
+  const bool has_input = request.input != nullptr;
+  if (has_input && !(request.prompt.empty() && request.messages.empty())) {
+    return fail(kInvalidParams,
+                "Invalid params: a prompt goes with input_type RKLLM_INPUT_PROMPT alone; leave "
+                "prompt, prompt_input and messages out, or input_type");
+  }
+  if (call.keep_history && (has_input || request.yields != Yield::text)) {
+    return fail(kInvalidParams,
+                "Invalid params: keep_history goes with RKLLM_INPUT_PROMPT and "
+                "RKLLM_INFER_GENERATE alone; other runs stand alone");
+  }
+  return {};
 }
 
 }  // namespace
@@ -236,7 +246,10 @@ Result<RunCall> decode_run_call(const json::object& params) {
     const Result<const json::object*> infer =
         struct_at(params, "infer_params", "rkllm_infer_params");
     if (!infer) return std::unexpected(infer.error());
-    return *infer == nullptr ? Result<void>() : read_infer_params(**infer, call);
+    if (*infer != nullptr) {
+      if (Result<void> read = read_infer_params(**infer, call); !read) return read;
+    }
+    return check_alone(call);
   };
   if (Result<void> read = read_all(); !read) return std::unexpected(std::move(read.error()));
   return call;

@@ -43,6 +43,8 @@ inline std::string shown(const std::vector<Delta>& deltas, const Result<Completi
         parts.append("[").append(delta.call->id).append(" ").append(delta.call->name);
         parts.append(" ").append(delta.text).append("]");
         break;
+      case Delta::Kind::members:
+        break;  // servers of models have none
     }
   }
   std::string ending;

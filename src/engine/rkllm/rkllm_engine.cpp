@@ -121,6 +121,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
             .context_tokens = options_.context_tokens,
             .slots = options_.slots,
             .checks_schema = no_tokens(),
+            .takes_inputs = true,
             .loads_adapters = true,
             .loads_prompt_caches = true,
             .takes_cross_attention = library_.abi == nullptr || library_.abi->has_function_tools};
@@ -263,6 +264,7 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   run->share = *std::move(share);
   run->started = home_->loop().clock().now();
   run->max_tokens = static_cast<std::uint32_t>(run->request.max_tokens.value_or(0));
+  run->params.mode = mode_of(run->request.yields);
   run->params.lora_adapter_name = run->request.lora_adapter;
   run->params.prompt_cache_path = run->request.prompt_cache;
   run->params.save_prompt_cache = !run->request.prompt_cache.empty();
@@ -427,6 +429,11 @@ void NpuEngine::on_run_over(const RunPtr& run, Completion::Reason reason,
   const AnswerReader::Ending ending = run->reader->finish(is_whole, rest);
   for (Delta& each : rest) run->take(std::move(each));
   if (run->check && !error) return check_answer(run, reason);
+  if (run->params.mode != InferMode::generate && !error) {
+    Result<Delta> yielded = take_yield(*run);
+    if (!yielded) return complete(run, Completion::Reason::error, std::move(yielded.error()));
+    run->delivery.deliver(*std::move(yielded));
+  }
   if (ending == AnswerReader::Ending::cut_call && !error) {
     reason = Completion::Reason::error;
     error = cut_call_at_limit(run->max_tokens);
@@ -477,6 +484,12 @@ void NpuEngine::complete(const RunPtr& run, Completion::Reason reason, std::opti
     completion.timings.prefill = between(admitted, *run->first_token);
     completion.timings.decode = between(*run->first_token, run->last_token);
   }
+  // The runtime knows better what it has taken.
+  const auto correct = [](Micros& time, float milliseconds) {
+    if (milliseconds > 0) time = Micros(static_cast<std::int64_t>(milliseconds * 1000));
+  };
+  correct(completion.timings.prefill, run->prefill_ms);
+  correct(completion.timings.decode, run->decode_ms);
   prompt_tokens_ += completion.usage.prompt_tokens;
   completion_tokens_ += completion.usage.completion_tokens;
   run->phase = RkllmRun::Phase::done;

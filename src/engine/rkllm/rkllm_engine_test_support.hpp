@@ -26,6 +26,7 @@ class Answer final : public GenerationSink {
     teller_ = std::this_thread::get_id();
     if (delta.kind == Delta::Kind::text) text_ += delta.text;
     if (delta.kind == Delta::Kind::reasoning) reasoning_ += delta.text;
+    if (delta.kind == Delta::Kind::members) members_ += delta.text;
     if (delta.kind == Delta::Kind::tool_call) calls_.push_back(std::move(delta.text));
     ++deltas_;
     changed_.notify_all();
@@ -65,6 +66,7 @@ class Answer final : public GenerationSink {
   [[nodiscard]] const Completion& completion() const { return completion_; }
   [[nodiscard]] const std::string& reasoning() const { return reasoning_; }
   [[nodiscard]] const std::vector<std::string>& calls() const { return calls_; }
+  [[nodiscard]] const std::string& members() const { return members_; }
   [[nodiscard]] int deltas() const { return deltas_; }
 
  private:
@@ -75,6 +77,7 @@ class Answer final : public GenerationSink {
   std::string text_;
   std::string reasoning_;
   std::vector<std::string> calls_;
+  std::string members_;
   Completion completion_;
   int ends_ = 0;
   int deltas_ = 0;
@@ -108,7 +111,9 @@ class EngineTest : public ::testing::TestWithParam<Abi> {
   void make() { make_ready(options()); }
   std::unique_ptr<Generation> ask(const std::shared_ptr<Answer>& answer,
                                   GenerationRequest request = {}) {
-    if (request.prompt.empty() && request.messages.empty()) request.prompt = "Hi";
+    if (request.prompt.empty() && request.messages.empty() && request.input == nullptr) {
+      request.prompt = "Hi";
+    }
     auto started = engine->start(std::move(request), answer, home);
     EXPECT_TRUE(started) << started.error().message;
     return started ? *std::move(started) : nullptr;

@@ -49,11 +49,16 @@ struct RkllmRun {
   std::unique_ptr<QueueShares::Ticket> share;  // until the sink has received its last call
   AdmissionQueue<RunPtr>::Position place;
   RunInput input;
+  std::string input_numbers;  // RunRequest::numbers
   RunParams params;
   std::optional<ChoiceParams> choice = {};  // if its tokens are chosen by us
+  std::string yielded;                      // the bytes of hidden states or logits
+  std::uint32_t yield_columns = 0;          // how many of these numbers a token has
   std::uint32_t max_tokens = 0;             // of one try; 0: no limit
   std::uint32_t try_tokens = 0;             // of the try under way
-  std::uint32_t prompt_tokens = 0;          // of all tries
+  std::uint32_t prompt_tokens = 0;          // of all tries, as are the next two; 0: nobody says
+  float prefill_ms = 0;
+  float decode_ms = 0;
 
   TimePoint started{};
   std::optional<TimePoint> admitted = {};

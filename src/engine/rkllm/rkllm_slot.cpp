@@ -26,6 +26,9 @@ std::optional<int> returned_by(const Result<json::object>& answer) {
 /// before it has begun.
 constexpr Duration kAbortPause = std::chrono::milliseconds(250);
 
+/// More than a run takes.
+constexpr float kMostMilliseconds = 1e9F;
+
 json::object object_of(const json::value& value) {
   return value.get_object();
 }
@@ -227,7 +230,8 @@ void RkllmSlot::begin(RunPtr run) {
                 object_of(encode(RunRequest{.number = ++run_number_,
                                             .input = run_->input,
                                             .params = run_->params,
-                                            .choice = run_->choice})),
+                                            .choice = run_->choice,
+                                            .numbers = std::exchange(run_->input_numbers, {})})),
                 [this](const Result<json::object>& answer) { on_run_returned(answer); });
 }
 
@@ -258,18 +262,39 @@ void RkllmSlot::on_abort_late() {
 
 void RkllmSlot::on_output(const TokenRecord& output) {
   if (run_ == nullptr || output.run != run_number_) return;
-  if (output.kind == TokenRecord::Kind::figures) {
-    PerfStat figures{};
-    if (output.bytes.size() != sizeof figures) return;
-    std::memcpy(&figures, output.bytes.data(), sizeof figures);
-    run_->prompt_tokens += static_cast<std::uint32_t>(std::max(0, figures.prefill_tokens));
-    return;
-  }
-  if (output.kind != TokenRecord::Kind::text || early_) return;
+  if (output.kind == TokenRecord::Kind::figures) return take_figures(output.bytes);
+  if (early_) return;
+  if (output.kind != TokenRecord::Kind::text) return take_numbers(output);
   if (output.state == CallState::error) has_failed_ = true;
+  // What brings numbers is no token.
+  if (output.bytes.empty() && run_->params.mode != InferMode::generate) return;
   if (output.state == CallState::normal || output.state == CallState::waiting) {
     take_text(output.bytes);
   }
+}
+
+void RkllmSlot::take_figures(std::string_view bytes) {
+  PerfStat figures{};
+  if (bytes.size() != sizeof figures) return;
+  std::memcpy(&figures, bytes.data(), sizeof figures);
+  run_->prompt_tokens += static_cast<std::uint32_t>(std::max(0, figures.prefill_tokens));
+  const auto add = [](float& to, float milliseconds) {
+    if (milliseconds > 0 && milliseconds < kMostMilliseconds) to += milliseconds;
+  };
+  add(run_->prefill_ms, figures.prefill_time_ms);
+  add(run_->decode_ms, figures.generate_time_ms);
+}
+
+void RkllmSlot::take_numbers(const TokenRecord& output) {
+  RkllmRun& run = *run_;
+  const InferMode mode = output.kind == TokenRecord::Kind::logits
+                             ? InferMode::get_logits
+                             : InferMode::get_last_hidden_layer;
+  if (run.params.mode != mode || output.bytes.size() > kMaxYield - run.yielded.size()) return;
+  run.last_token = loop_->clock().now();
+  if (!run.first_token) run.first_token = run.last_token;
+  run.yield_columns = output.columns;
+  run.yielded.append(output.bytes);
 }
 
 void RkllmSlot::take_text(std::string_view bytes) {

@@ -77,6 +77,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void give_up(std::string why);
   void rest();
   void take_text(std::string_view bytes);
+  void take_figures(std::string_view bytes);
+  /// Hidden states or logits.
+  void take_numbers(const TokenRecord& output);
   /// The answer is over at a stop string or its limit, before the runtime knows. Its end is told
   /// when the runtime has said how much it has read, but soon.
   void end_early(Completion::Reason reason);

@@ -4,11 +4,15 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "core/text/base64.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/chat/request_limits.hpp"
 #include "engine/grammar/grammar.hpp"
 #include "engine/rkllm/chat_text.hpp"
+#include "engine/rkllm/runtime/run_check.hpp"
+#include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice::rkllm {
@@ -43,6 +47,23 @@ std::unexpected<Error> refuse_nul(const std::string& where) {
               where +
                   " has the character U+0000, at which a text ends for this runtime; leave it "
                   "out");
+}
+
+/// What a run is given in place of a text. The numbers go another way, since they are many.
+void take_input(const ModelInput& given, RkllmRun& run) {
+  const auto take_numbers = [&run](std::vector<float>& numbers) {
+    append_base64(run.input_numbers,
+                  {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
+    numbers = {};
+  };
+  if (const auto* const ids = std::get_if<TokenIds>(&given)) {
+    run.input.input = *ids;
+  } else if (const auto* const embed = std::get_if<EmbedData>(&given)) {
+    take_numbers(run.input.input.emplace<EmbedData>(*embed).embed);
+  } else {
+    const auto& images = std::get<MultiModalData>(given);
+    take_numbers(run.input.input.emplace<MultiModalData>(images).image_embed);
+  }
 }
 
 /// Of what the model is told, but for what a template makes of it.
@@ -127,6 +148,15 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
         "tokenizer_config.json beside the model, or give --chat-template FILE, to turn it off");
   }
   const std::uint32_t context = context_of(options);
+  if (request.input != nullptr && count_tokens(*request.input) >= context) {
+    return refuse("Invalid params: n_tokens must be less than " + std::to_string(context) +
+                  ", the number of tokens in the context");
+  }
+  if (abi != nullptr) {
+    const auto* const images =
+        request.input == nullptr ? nullptr : std::get_if<MultiModalData>(request.input.get());
+    if (auto checked = check_run(mode_of(request.yields), images, *abi); !checked) return checked;
+  }
   if (count_turns(request) >= context) {
     return refuse("messages must have fewer elements, their tool_calls included, than " +
                   std::to_string(context) + ", the number of tokens in the context");
@@ -134,7 +164,8 @@ Result<void> check(const GenerationRequest& request, const RkllmOptions& options
   const bool has_images = std::ranges::any_of(
       request.messages, [](const ChatMessage& each) { return !each.images.empty(); });
   if (has_images) return refuse("This engine takes no images yet");
-  if (!chooses_tokens && needs_choice(request.sampling, abi)) {
+  const bool is_text = request.input == nullptr && request.yields == Yield::text;
+  if (!(chooses_tokens && is_text) && needs_choice(request.sampling, abi)) {
     const bool has_own_sampling = abi != nullptr && abi->has_sampling_of_run;
     return refuse(has_own_sampling
                       ? "This runtime has no seed, min_p and penalty_last_n; leave them out"
@@ -148,6 +179,16 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
                      bool chooses_tokens) {
   GenerationRequest& request = run.request;
   const ChatTemplate* const chat_template = options.chat_template.get();
+  const auto read_as_it_is = [&run, &request] {
+    run.reader.emplace(
+        AnswerReader::Options{.stops = request.stop, .marks = {.start = "", .ends = {}}});
+  };
+  if (const auto input = std::exchange(request.input, nullptr)) {
+    run.input.role = "user";
+    take_input(*input, run);
+    read_as_it_is();
+    return {};
+  }
   const bool has_schema = !request.json_schema.empty();
   if (!chooses_tokens && (!request.grammar.empty() || needs_choice(request.sampling, abi))) {
     return std::unexpected(lost_choice());
@@ -160,7 +201,8 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
     }
   }
   run.choice.reset();
-  if (chooses_tokens && (!grammar.empty() || needs_choice(request.sampling, abi))) {
+  const bool is_text = request.yields == Yield::text;
+  if (chooses_tokens && is_text && (!grammar.empty() || needs_choice(request.sampling, abi))) {
     run.choice = {.grammar = std::move(grammar), .sampling = request.sampling};
     // Nothing else ends an answer that its grammar does not.
     if (run.max_tokens == 0) run.max_tokens = context_of(options);
@@ -175,8 +217,7 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
   run.input.role = "user";
   if (request.is_raw) {
     run.input.input = request.prompt;
-    run.reader.emplace(
-        AnswerReader::Options{.stops = request.stop, .marks = {.start = "", .ends = {}}});
+    read_as_it_is();
   } else if (chat_template != nullptr) {
     Result<RenderedChat> chat =
         chat_template->render(has_schema ? request : std::exchange(request, {}));
@@ -191,6 +232,37 @@ Result<void> prepare(RkllmRun& run, const RkllmOptions& options, const AbiFacts*
   }
   if (std::get<std::string>(run.input.input).contains('\0')) return refuse_nul("tools or a call");
   return {};
+}
+
+InferMode mode_of(Yield yields) {
+  switch (yields) {
+    case Yield::text:
+      break;
+    case Yield::hidden_states:
+      return InferMode::get_last_hidden_layer;
+    case Yield::logits:
+      return InferMode::get_logits;
+  }
+  return InferMode::generate;
+}
+
+Result<Delta> take_yield(RkllmRun& run) {
+  const bool is_logits = run.params.mode == InferMode::get_logits;
+  const std::string numbers = std::exchange(run.yielded, {});
+  const std::size_t row = std::size_t{run.yield_columns} * sizeof(float);
+  if (numbers.empty() || row == 0 || numbers.size() % row != 0) {
+    return fail(kInternalError, is_logits ? "The runtime has given no logits"
+                                          : "The runtime has given no hidden states");
+  }
+  std::string json =
+      is_logits ? R"("logits":{"logits":")" : R"("last_hidden_layer":{"hidden_states":")";
+  append_base64(json, numbers);
+  json.append(is_logits ? R"(","vocab_size":)" : R"(","embd_size":)");
+  append_number(json, run.yield_columns);
+  json.append(R"(,"num_tokens":)");
+  append_number(json, numbers.size() / row);
+  json.push_back('}');
+  return Delta{.kind = Delta::Kind::members, .text = std::move(json)};
 }
 
 }  // namespace sluice::rkllm

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "engine/rkllm/abi/abi.hpp"
+#include "engine/rkllm/abi/common.hpp"
 #include "engine/rkllm/rkllm_engine.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 
@@ -27,5 +28,11 @@ Error lost_choice();
 /// What a run takes of a request's sampling, where it has its own. What the request does not name
 /// stays as the runtime has it.
 Sampling sampling_of(const SamplingParams& given);
+
+InferMode mode_of(Yield yields);
+
+/// The hidden states or logits of a run that is over, as RKLLMResult has them, with the numbers in
+/// Base64. They are taken out of it. Error kInternalError: the runtime has given none.
+Result<Delta> take_yield(RkllmRun& run);
 
 }  // namespace sluice::rkllm

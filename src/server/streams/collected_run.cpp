@@ -32,7 +32,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
         memory_(streams.memory_of(stream->principal())),
         text_(memory_),
         reasoning_(memory_),
-        tool_calls_(memory_) {}
+        tool_calls_(memory_),
+        members_(memory_) {}
   ~CollectedRun() override { leave_stream(); }
 
   void start() {
@@ -67,7 +68,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
       end(TextAccumulator::no_memory());
       return;
     }
-    if (text_.is_too_long() || reasoning_.is_too_long() || tool_calls_.is_too_long()) {
+    if (text_.is_too_long() || reasoning_.is_too_long() || tool_calls_.is_too_long() ||
+        members_.is_too_long()) {
       end(Error{kLimitReached,
                 "The answer is longer than a whole reply may be; ask for it with \"stream\":true",
                 {}});
@@ -107,6 +109,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
       case ChunkKind::tool_call:
         return (tool_calls_.empty() || tool_calls_.append(",")) &&
                tool_calls_.append(chunk.escaped);
+      case ChunkKind::members:
+        return members_.append(",") && members_.append(chunk.escaped);
       case ChunkKind::message:
       case ChunkKind::end:
         break;
@@ -150,10 +154,12 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   std::string response() {
     const std::string reasoning = reasoning_.take();
     const std::string tool_calls = tool_calls_.take();
+    const std::string members = members_.take();
     std::string out = text_.take();
     out.append("\"");
     if (!reasoning.empty()) out.append(R"(,"reasoning":")").append(reasoning).append("\"");
     if (!tool_calls.empty()) out.append(R"(,"tool_calls":[)").append(tool_calls).append("]");
+    out.append(members);
     if (!trailer_.empty()) out.append(",").append(trailer_);
     out.push_back('}');
     end_stream_result(out, form_);
@@ -169,7 +175,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   }
 
   void drop_text() {
-    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_})
+    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_, &members_})
       *text = TextAccumulator(nullptr);
   }
 
@@ -196,6 +202,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   TextAccumulator text_;
   TextAccumulator reasoning_;
   TextAccumulator tool_calls_;
+  TextAccumulator members_;  // each after a comma
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ constexpr std::array kAbis = {
              .has_pause = true,
              .has_thinking = true,
              .has_function_tools = true,
-             .has_figures = true},
+             .has_figures = true,
+             .has_image_sizes = true},
     AbiFacts{.abi = Abi::v1_3_0,
              .name = "1.3.0",
              .versions = "1.3.0",
@@ -46,6 +47,8 @@ constexpr std::array kAbis = {
              .has_thinking = true,
              .has_function_tools = true,
              .has_figures = true,
+             .has_image_sizes = true,
+             .has_image_tags = true,
              .has_sampling_of_run = true},
 };
 

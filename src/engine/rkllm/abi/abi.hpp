@@ -23,6 +23,8 @@ struct AbiFacts {
   bool has_thinking = false;         // RKLLMInput has `role` and `enable_thinking`
   bool has_function_tools = false;   // rkllm_set_function_tools(), and cross attention
   bool has_figures = false;          // results have RKLLMPerfStat
+  bool has_image_sizes = false;      // images have a number, a width and a height
+  bool has_image_tags = false;       // a run says the tags of its images, not RKLLMParam
   bool has_sampling_of_run = false;  // a run has its own sampling and max_new_tokens
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/model_input.hpp"
 #include "engine/rkllm/abi/abi.hpp"
 #include "engine/rkllm/abi/common.hpp"
 
@@ -51,30 +52,12 @@ struct ModelParams {
   std::optional<bool> use_cross_attn = {};
 };
 
-struct EmbedData {
-  std::vector<float> embed;
-  std::size_t n_tokens = 0;
-};
-
-/// Images and a prompt. Videos are not passed on.
-struct MultiModalData {
-  std::string prompt;
-  std::vector<float> image_embed;
-  std::size_t n_image_tokens = 0;
-  std::size_t n_image = 1;  // since 1.2.1, as are the next two
-  std::size_t image_width = 0;
-  std::size_t image_height = 0;
-  std::string image_start = {};  // since 1.3.0, as are the next two
-  std::string image_end = {};
-  std::string image_content = {};
-};
-
 /// RKLLMInput.
 struct RunInput {
   std::string role = {};  // since 1.2.1, as is the next
   bool enable_thinking = false;
   /// Text, tokens, embeddings, or images with a prompt.
-  std::variant<std::string, std::vector<std::int32_t>, EmbedData, MultiModalData> input = {};
+  std::variant<std::string, TokenIds, EmbedData, MultiModalData> input = {};
 };
 
 /// RKLLMInferParam.

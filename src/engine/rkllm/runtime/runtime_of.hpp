@@ -16,6 +16,7 @@
 #include "engine/rkllm/abi/v1_2_0.hpp"
 #include "engine/rkllm/abi/v1_2_1.hpp"
 #include "engine/rkllm/abi/v1_3.hpp"
+#include "engine/rkllm/runtime/padded_floats.hpp"
 #include "engine/rkllm/runtime/runtime.hpp"
 
 namespace sluice::rkllm {
@@ -191,7 +192,8 @@ class RuntimeOf final : public Runtime {
     typename V::Input input{};
     // The runtime is not to change them, but its structs do not say so.
     RunInput own = given;
-    fill(input, own);
+    PaddedFloats floats;
+    fill(input, own, floats);
     typename V::InferParam infer{};
     infer.mode = params.mode;
     LoraParam lora{.lora_adapter_name = params.lora_adapter_name.c_str()};
@@ -340,8 +342,8 @@ class RuntimeOf final : public Runtime {
                          .mirostat_eta = param.mirostat_eta};
   }
 
-  /// `own` outlives the input, which points into it.
-  static void fill(typename V::Input& input, RunInput& own) {
+  /// `own` and `floats` outlive the input, which points into them.
+  static void fill(typename V::Input& input, RunInput& own, PaddedFloats& floats) {
     if constexpr (requires { input.role; }) {
       input.role = own.role.c_str();
       input.enable_thinking = own.enable_thinking;
@@ -350,29 +352,35 @@ class RuntimeOf final : public Runtime {
     auto& to = input.input;
     if (auto* const text = std::get_if<std::string>(&own.input)) {
       to.prompt_input = text->c_str();
-    } else if (auto* const tokens = std::get_if<std::vector<std::int32_t>>(&own.input)) {
+    } else if (auto* const tokens = std::get_if<TokenIds>(&own.input)) {
       to.token_input = {.input_ids = tokens->data(), .n_tokens = tokens->size()};
     } else if (auto* const embed = std::get_if<EmbedData>(&own.input)) {
-      to.embed_input = {.embed = embed->embed.data(), .n_tokens = embed->n_tokens};
+      floats.assign(embed->embed, embed->n_tokens);
+      to.embed_input = {.embed = floats.data(), .n_tokens = embed->n_tokens};
     } else {
-      fill(to.multimodal_input, std::get<MultiModalData>(own.input));
+      auto& images = std::get<MultiModalData>(own.input);
+      floats.assign(images.image_embed, images.n_image * images.n_image_tokens);
+      fill(to.multimodal_input, images, floats.data());
     }
   }
   template <class MultiModal>
-  static void fill(MultiModal& to, MultiModalData& from) {
+  static void fill(MultiModal& to, MultiModalData& from, float* floats) {
     to = {};
     to.prompt = from.prompt.data();
     if constexpr (requires { to.image; }) {
-      to.image.image_embed = from.image_embed.data();
+      const auto tag = [](const std::string& text) {
+        return text.empty() ? nullptr : text.c_str();
+      };
+      to.image.image_embed = floats;
       to.image.n_image_tokens = from.n_image_tokens;
       to.image.n_image = from.n_image;
-      to.image.image_start = from.image_start.c_str();
-      to.image.image_end = from.image_end.c_str();
-      to.image.image_content = from.image_content.c_str();
+      to.image.image_start = tag(from.image_start);
+      to.image.image_end = tag(from.image_end);
+      to.image.image_content = tag(from.image_content);
       to.image.image_width = from.image_width;
       to.image.image_height = from.image_height;
     } else {
-      to.image_embed = from.image_embed.data();
+      to.image_embed = floats;
       to.n_image_tokens = from.n_image_tokens;
       if constexpr (requires { to.n_image; }) {
         to.n_image = from.n_image;

@@ -9,13 +9,16 @@
 #include <poll.h>
 #include <span>
 #include <sys/uio.h>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/log/log.hpp"
 #include "core/text/base64.hpp"
 #include "engine/grammar/vocabulary_file.hpp"
+#include "engine/rkllm/runtime/run_check.hpp"
 #include "engine/rkllm/worker/token_steps.hpp"
 #include "engine/rkllm/worker/worker_messages.hpp"
 #include "net/io/descriptor_io.hpp"
@@ -28,6 +31,8 @@ namespace sluice::rkllm {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+/// Of numbers that go to the server, in a record.
+constexpr std::size_t kMaxPiece = std::size_t{64} << 10U;
 
 json::value returned(int value) {
   return encode(Returned{.returned = value});
@@ -56,6 +61,16 @@ bool read_numbers(std::string_view base64, std::vector<Number>& numbers) {
   numbers.resize(bytes->size() / sizeof(Number));
   std::memcpy(numbers.data(), bytes->data(), bytes->size());
   return true;
+}
+
+/// Puts the numbers of an input in their place. False: they are none.
+bool take_numbers(RunRequest& given) {
+  const std::string numbers = std::exchange(given.numbers, {});
+  if (auto* const embed = std::get_if<EmbedData>(&given.input.input)) {
+    return read_numbers(numbers, embed->embed);
+  }
+  auto* const images = std::get_if<MultiModalData>(&given.input.input);
+  return images == nullptr ? numbers.empty() : read_numbers(numbers, images->image_embed);
 }
 
 bool ends_run(CallState state) {
@@ -255,12 +270,16 @@ bool Worker::put_out(std::uint64_t run, const Output& output) {
     if (unwritten_.empty() && ring_.write(record)) return;
     unwritten_.push_back({.record = record, .bytes = std::string(bytes)});
   };
-  if (!output.logits.empty()) {
-    put(TokenRecord::Kind::logits, bytes_of(output.logits), output.vocab_size);
-  }
-  if (!output.hidden_states.empty()) {
-    put(TokenRecord::Kind::hidden_states, bytes_of(output.hidden_states), output.embd_size);
-  }
+  const auto put_numbers = [&](TokenRecord::Kind kind, std::span<const float> numbers,
+                               std::int32_t columns) {
+    const std::size_t piece = std::min(kMaxPiece, ring_.capacity() / 2);
+    for (std::string_view rest = bytes_of(numbers); !rest.empty();
+         rest.remove_prefix(std::min(piece, rest.size()))) {
+      put(kind, rest.substr(0, piece), columns);
+    }
+  };
+  put_numbers(TokenRecord::Kind::logits, output.logits, output.vocab_size);
+  put_numbers(TokenRecord::Kind::hidden_states, output.hidden_states, output.embd_size);
   if (ends_run(output.state) && output.perf) {
     put(TokenRecord::Kind::figures,
         {reinterpret_cast<const char*>(&*output.perf), sizeof *output.perf}, 0);
@@ -280,10 +299,33 @@ bool Worker::put_out_rest() {
   return true;
 }
 
+Result<void> Worker::clear_foreign_cache() {
+  if (!has_foreign_cache_) return {};
+  // A version without the function does not go on from earlier runs.
+  if (runtime_->clear_kv_cache(false, {}).value_or(0) != 0) {
+    return fail(kInternalError,
+                "The runtime does not clear its cache, which holds what no prompt may go on from");
+  }
+  has_foreign_cache_ = false;
+  return {};
+}
+
 Worker::Outcome Worker::run(const json::object& params) {
   auto given = read<RunRequest>(params);
   if (!given) return std::unexpected(given.error());
+  if (!take_numbers(*given)) return fail(kInvalidParams, "The numbers do not fit the input");
+  if (const auto checked = check_run(
+          given->params.mode, std::get_if<MultiModalData>(&given->input.input), runtime_->abi());
+      !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (const auto cleared = clear_foreign_cache(); !cleared) {
+    return std::unexpected(cleared.error());
+  }
   if (given->choice) return run_by_tokens(*given);
+  const bool wants_numbers = given->params.mode != InferMode::generate;
+  has_foreign_cache_ = wants_numbers || !std::holds_alternative<std::string>(given->input.input);
+  std::size_t yielded = 0;  // bytes
   const std::uint64_t number = given->number;
   const bool can_pause = runtime_->abi().has_pause;
   std::int32_t last_token = 0;
@@ -291,6 +333,8 @@ Worker::Outcome Worker::run(const json::object& params) {
   bool is_lost = false;  // a part of it
   const auto listener = [&](const Output& output) {
     last_token = output.token_id;
+    yielded += output.logits.size_bytes() + output.hidden_states.size_bytes();
+    if (wants_numbers && yielded > kMaxYield && !std::exchange(is_lost, true)) unwritten_.clear();
     if (ends_run(output.state)) {
       if (!is_lost) put_out(number, output);
       return CallbackReturn::go_on;
@@ -300,7 +344,8 @@ Worker::Outcome Worker::run(const json::object& params) {
       runtime_->abort();
       return CallbackReturn::go_on;
     }
-    if (put_out(number, output)) return CallbackReturn::go_on;
+    // Numbers are not many, and wait. A run for them does not go on after a pause.
+    if (put_out(number, output) || wants_numbers) return CallbackReturn::go_on;
     if (can_pause) {
       is_paused = true;
       return CallbackReturn::pause;
@@ -320,6 +365,12 @@ Worker::Outcome Worker::run(const json::object& params) {
     if (!is_paused || result != 0) break;
     // It goes on with what it has said last (rkllm.h: a paused run is resumed by rkllm_run()).
     given->input.input = std::vector{last_token};
+  }
+  std::ignore = clear_foreign_cache();  // if it fails, so does the next run
+  if (wants_numbers && yielded > kMaxYield) {
+    return fail(kLimitReached, "Hidden states and logits of an answer must be at most " +
+                                   std::to_string(kMaxYield) +
+                                   " bytes, four for each number; ask about fewer tokens");
   }
   if (is_lost) return fail(kBusy, "The answer is longer than the memory for it");
   return returned(result);

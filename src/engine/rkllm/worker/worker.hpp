@@ -66,6 +66,9 @@ class Worker {
   bool enter(std::uint64_t run, bool must);
   void leave();
   Outcome abort(const json::object& params);
+  /// Takes out of the runtime's cache what a run without text has left there, so that no prompt
+  /// goes on from it. Error kInternalError: the runtime does not.
+  Result<void> clear_foreign_cache();
   Outcome set_cross_attention(const json::object& params);
   /// Passes on what a run puts out. False: it has to wait in `unwritten_`.
   bool put_out(std::uint64_t run, const Output& output);
@@ -93,6 +96,7 @@ class Worker {
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const TokenPieces> tokens_;  // null: none may be chosen here
   bool shows_special_tokens_ = false;
+  bool has_foreign_cache_ = false;
   std::atomic<Runtime*> ready_ = nullptr;  // once it has a model
   std::mutex run_mutex_;
   std::uint64_t running_ = 0;                // the run that is within rkllm_run(); 0: none

@@ -20,6 +20,9 @@ namespace sluice::rkllm {
 /// The most bytes of a line. Images and embeddings are long.
 inline constexpr std::size_t kMaxWorkerLine = std::size_t{256} << 20U;
 
+/// The most bytes of hidden states or logits that an answer may have.
+inline constexpr std::size_t kMaxYield = std::size_t{16} << 20U;
+
 namespace method {
 inline constexpr std::string_view kOpen = "open";               // OpenParams; the result is Opened
 inline constexpr std::string_view kInit = "rkllm_init";         // ModelParams
@@ -59,6 +62,9 @@ struct RunRequest {
   RunInput input;
   RunParams params;
   std::optional<ChoiceParams> choice = {};  // absent: the runtime chooses
+  /// The numbers of an EmbedData or MultiModalData, which has none itself: in Base64, four bytes
+  /// for each, since they are many.
+  std::string numbers = {};
 };
 /// The run is ended, or not begun. One that is over is no error.
 struct AbortParams {

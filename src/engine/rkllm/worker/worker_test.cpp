@@ -251,6 +251,42 @@ TEST_P(WorkerTest, AnAnswerThatIsTooLongDoesNotHarmTheNext) {
   EXPECT_THAT(outputs(), ElementsAre("0 next", "2 "));
 }
 
+TEST_P(WorkerTest, NumbersWaitForTheReaderOfASmallRing) {
+  const FakeScript script("states 2000\nsay a\n");
+  load();
+  json::object asked = run_request();
+  asked["params"] = encode(RunParams{.mode = InferMode::get_last_hidden_layer});
+  send(100, method::kRun, asked);
+  std::size_t bytes = 0;
+  std::string text;
+  while (text != "a") {
+    for (auto next = reader.read(); next && *next; next = reader.read()) {
+      if ((*next)->kind == TokenRecord::Kind::hidden_states) bytes += (*next)->bytes.size();
+      if ((*next)->kind == TokenRecord::Kind::text) text += (*next)->bytes;
+    }
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(bytes, 2000U * 4 * sizeof(float)) << "eight times what the ring holds";
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+}
+
+TEST_P(WorkerTest, RefusesNumbersThatAreNone) {
+  const FakeScript script("echo\n");
+  load();
+  RunRequest wanted{.number = 1,
+                    .input = {.input = EmbedData{.embed = {}, .n_tokens = 1}},
+                    .params = {},
+                    .numbers = "AAA"};
+  EXPECT_THAT(outcome(ask(method::kRun, encode(wanted).get_object())), HasSubstr("do not fit"));
+  wanted.numbers = "";
+  EXPECT_THAT(outcome(ask(method::kRun, encode(wanted).get_object())), HasSubstr("do not fit"));
+  wanted.numbers = base64(std::string(8, '\0'));
+  EXPECT_EQ(outcome(ask(method::kRun, encode(wanted).get_object())), R"({"returned":0})");
+  wanted.input.input = "a prompt";
+  EXPECT_THAT(outcome(ask(method::kRun, encode(wanted).get_object())), HasSubstr("do not fit"));
+  EXPECT_THAT(script.log(), Not(HasSubstr("prompt=")));
+}
+
 TEST_P(WorkerTest, TheRuntimeMayKeepWhatItHasRefused) {
   if (!facts_of(GetParam()).has_function_tools) return;
   const FakeScript script("cross-attention -1\nsay a\n");
