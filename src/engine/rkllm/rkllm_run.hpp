@@ -49,9 +49,11 @@ struct RkllmRun {
   AdmissionQueue<RunPtr>::Position place;
   RunInput input;
   RunParams params;
+  std::string cache_owner;          // GenerationRequest::cache_owner
   std::uint32_t max_tokens = 0;     // of one try; 0: no limit
   std::uint32_t try_tokens = 0;     // of the try under way
   std::uint32_t prompt_tokens = 0;  // of all tries
+  std::uint32_t cached_tokens = 0;  // of these, those that prompt caches had
 
   TimePoint started{};
   std::optional<TimePoint> admitted = {};
