@@ -286,6 +286,19 @@ TEST_P(PromptCacheEngineTest, AProcessThatDiesWhileItSavesLeavesNothing) {
   EXPECT_TRUE(files(".new").empty());
 }
 
+TEST_P(PromptCacheEngineTest, AProcessThatIsKilledForACancelledAnswerMaySaveAgain) {
+  const FakeScript script("abort hang\nsay a\nhang\n");
+  begin();
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = std::make_shared<Answer>();
+    const auto generation = ask(answer, of("alice", lines("alice")));
+    ASSERT_TRUE(answer->says("a"));
+    generation->cancel();
+    EXPECT_EQ(answer->end(), "a|cancelled");
+  }
+  EXPECT_EQ(times(script.log(), " save"), 3);
+}
+
 TEST_P(PromptCacheEngineTest, AModelThatSavesNoneAnswersAllTheSame) {
   const FakeScript script("save-cache none\nsay a\n");
   begin();

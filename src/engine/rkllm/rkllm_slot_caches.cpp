@@ -109,9 +109,10 @@ void RkllmSlot::end_caches(bool is_good) {
   set_timer(options_->load_timeout, &RkllmSlot::on_cache_late);
   process_->ask(method::kReleasePromptCache, {},
                 [this, is_good](const Result<json::object>& answer) {
-                  // The next prompt would be taken for another one.
-                  if (returned_by(answer) != 0)
+                  if (returned_by(answer) != 0) {
+                    // The next prompt would be taken for another one.
                     return give_up("it does not release a prompt cache");
+                  }
                   plan_.load = std::nullopt;
                   end_save(is_good);
                 });
@@ -134,7 +135,8 @@ void RkllmSlot::lose_caches() {
   const CachePlan plan = std::exchange(plan_, {});
   live_.clear();
   if (plan.load) caches_->forget(plan.load->name, "the process of the model has died with it");
-  if (plan.save) caches_->discard(*plan.save, true);
+  // A process that was killed for an answer that nobody wants has not died of its save.
+  if (plan.save) caches_->discard(*plan.save, run_ != nullptr);
 }
 
 void RkllmSlot::on_cache_late() {

@@ -85,7 +85,7 @@ class PromptCacheFolder {
   CachePlan plan(const CachedPrompt& prompt);
   /// The runtime has written the file. `tokens`: of the prompt; 0: nobody knows.
   void keep(const CachePlan::Save& save, std::uint32_t tokens);
-  /// The file is of no use. `has_died`: so has the process that was to write it.
+  /// The file is of no use. `has_died`: the process that was to write it died.
   void discard(const CachePlan::Save& save, bool has_died);
   /// The runtime does not take this one, and says why.
   void forget(std::string_view name, std::string_view why);
