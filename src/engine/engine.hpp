@@ -49,6 +49,9 @@ struct GenerationRequest {
   bool stream_calls = false;      // also deliver calls as they come: Delta::Kind::tool_call_part
   int priority = 0;               // among requests of one principal; higher is admitted earlier
   std::string principal;          // who asks; principals are served in turn
+  /// The only one for whom what the engine keeps of the prompt on disk may be used: the principal,
+  /// if nobody else can have its name. Empty: nothing is kept there.
+  std::string cache_owner;
   /// The generation of the same principal that `messages` go on from, or null: they are those of
   /// its request, its answer, and then `new_messages` others. It must have ended. An engine that
   /// still has the sequence of its tokens may append the new messages to it, so that nothing else
@@ -182,6 +185,13 @@ struct EngineInfo {
   bool takes_cross_attention = false;
 };
 
+/// Of an engine that keeps what it has computed of prompts in files.
+struct PromptCacheStats {
+  std::uint64_t hits = 0;    // prompts that were read with the help of a file
+  std::uint64_t misses = 0;  // those for which there was none
+  std::uint64_t bytes = 0;   // of the files; a current value
+};
+
 /// Statistics of an engine, counted since its start unless marked as current values.
 struct EngineStats {
   std::uint32_t slots_busy = 0;       // current value
@@ -191,6 +201,7 @@ struct EngineStats {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;
   std::uint64_t completion_tokens = 0;
+  std::optional<PromptCacheStats> prompt_caches = {};
 };
 
 /// A model, as the rest of the system uses it. Thread-safe. Must outlive its generations.

@@ -183,6 +183,9 @@ struct Model {
   RKLLMCrossAttnParam attention{};
 #endif
   std::vector<int> cached;  // tokens, one number for each of the batch
+  std::string loaded;       // the prompt of the cache that is loaded; empty: none, or not known
+  std::string live;         // the prompt of the run before
+  int read = 5;             // tokens of the prompt that were read for this run
   std::atomic<bool> is_running = false;
   std::atomic<bool> is_aborted = false;
   std::atomic<int> aborts = 0;  // calls of rkllm_abort()
@@ -327,6 +330,56 @@ std::vector<float> states_of(const RKLLMInput& input) {
   return out;
 }
 
+std::string prompt_of(const RKLLMInput& input) {
+  return input.input_type == RKLLM_INPUT_PROMPT ? input.prompt_input : "";
+}
+
+bool has_step(const Model& model, const std::string& word) {
+  for (const Step& step : model.script) {
+    if (step.word == word) return true;
+  }
+  return false;
+}
+
+/// Writes the cache of a prompt, as its text and as many bytes as a script says.
+void save_cache(const Model& model, const RKLLMInput& input, const char* path) {
+  std::string text = "cache" + describe(input) + '\n';
+  for (const Step& step : model.script) {
+    if (step.word == "save-cache" && step.rest == "none") return;
+    if (step.word == "save-cache" && step.rest == "crash") {
+      std::ofstream(path) << text.substr(0, text.size() / 2) << std::flush;
+      std::raise(SIGSEGV);
+    }
+    if (step.word == "cache-bytes") text.resize(std::stoul(step.rest), '#');
+  }
+  std::ofstream(path) << text;
+}
+
+/// The prompt of a cache that save_cache() has written.
+std::string prompt_of_cache(const char* path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string all = text.str();
+  const std::string kMark = " prompt=";
+  const std::size_t begin = all.find(kMark);
+  const std::size_t end = all.rfind('\n');
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  return all.substr(begin + kMark.size(), end - begin - kMark.size());
+}
+
+/// How many tokens of a prompt are read, of one byte each, if a cache is loaded.
+int tokens_to_read(const Model& model, const std::string& prompt) {
+  std::size_t known = prompt.rfind(model.loaded, 0) == 0 ? model.loaded.size() : 0;
+#if FAKE_RKLLM_ABI != 110
+  std::size_t same = 0;
+  while (same < prompt.size() && same < model.live.size() && prompt[same] == model.live[same]) {
+    ++same;
+  }
+  known = std::max(known, same);
+#endif
+  return static_cast<int>(prompt.size() - known);
+}
+
 std::string describe(const RKLLMInferParam& params) {
   std::string out = " mode=" + std::to_string(params.mode);
   if (params.lora_params != nullptr) {
@@ -391,7 +444,7 @@ struct Teller {
     (void)rows;
 #endif
 #if FAKE_RKLLM_ABI >= 121
-    result.perf = {10.0F, 5, 2.0F * static_cast<float>(said), said, 100.0F};
+    result.perf = {10.0F, model->read, 2.0F * static_cast<float>(said), said, 100.0F};
 #endif
     ++said;
     return tell(*model, userdata, &result, state);
@@ -409,7 +462,7 @@ struct Teller {
   void end(LLMCallState state) {
     RKLLMResult result{};
 #if FAKE_RKLLM_ABI >= 121
-    result.perf = {10.0F, 5, 2.0F * static_cast<float>(said), said, 100.0F};
+    result.perf = {10.0F, model->read, 2.0F * static_cast<float>(said), said, 100.0F};
 #endif
     tell(*model, userdata, &result, state);
   }
@@ -429,7 +482,7 @@ std::vector<float> logits_of(int size, std::int32_t next) {
 int say_output(const std::string& command, const RKLLMInput& input, const Model& model,
                Teller& teller) {
   const std::string file = std::string(std::getenv("FAKE_RKLLM_SCRIPT")) + ".prompt";
-  std::ofstream(file) << (input.input_type == RKLLM_INPUT_PROMPT ? input.prompt_input : "");
+  std::ofstream(file) << prompt_of(input);
   std::FILE* const output = ::popen((command + " <" + file).c_str(), "r");
   if (output == nullptr) return 0;
   int answer = 0;
@@ -533,7 +586,7 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
   log(line);
   if (const RKLLMPromptCacheParam* const cache = params.prompt_cache_params;
       cache != nullptr && cache->save_prompt_cache != 0) {
-    std::ofstream(cache->prompt_cache_path) << "cache" << describe(input) << '\n';
+    save_cache(model, input, cache->prompt_cache_path);
   }
   const bool goes_on = model.is_paused;
   const bool is_by_words = model.words.count > 0 && params.mode == RKLLM_INFER_GET_LOGITS;
@@ -550,6 +603,13 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
   if (params.max_new_tokens > 0) limit = params.max_new_tokens;
 #endif
   Teller teller{&model, userdata};
+  const bool counts = has_step(model, "count");
+  const std::string prompt = prompt_of(input);
+  if (!goes_on && counts) model.read = tokens_to_read(model, prompt);
+  if (!goes_on) model.live = prompt;
+  if (!goes_on && prompt.rfind(model.loaded, 0) != 0) {
+    teller.say("(an answer to another prompt)", RKLLM_RUN_NORMAL);
+  }
   const bool wants_logits = params.mode == RKLLM_INFER_GET_LOGITS;
   if (is_by_words) {
 #if FAKE_RKLLM_ABI == 110
@@ -612,7 +672,9 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
       return 0;
     }
   }
-  for (int& each : model.cached) each += teller.said;
+  for (int& each : model.cached) {
+    each = (counts ? static_cast<int>(model.live.size()) : each) + teller.said;
+  }
   if (!has_ended && model.is_aborted && on_abort == "error") {
     teller.end(RKLLM_RUN_ERROR);
   } else if (!has_ended && (!model.is_aborted || on_abort == "finish")) {
@@ -739,11 +801,15 @@ int rkllm_load_lora(LLMHandle handle, RKLLMLoraAdapter* adapter) {
 
 int rkllm_load_prompt_cache(LLMHandle handle, const char* path) {
   log(std::string("load_prompt_cache ") + text_of(path));
-  return scripted_load(model_of(handle), "load-cache", path, "cache");
+  Model& model = model_of(handle);
+  const int result = scripted_load(model, "load-cache", path, "cache");
+  if (result == 0) model.loaded = prompt_of_cache(text_of(path));
+  return result;
 }
 
 int rkllm_release_prompt_cache(LLMHandle handle) {
   log("release_prompt_cache");
+  model_of(handle).loaded.clear();
   return scripted(model_of(handle), "release-cache");
 }
 

@@ -66,6 +66,8 @@ struct ServeConfig {
     std::string rkllm_abi = "auto";  // its ABI, or that of its version
     bool cross_attention = false;    // of a model on an NPU
     std::string model_dir;           // of files that operators name; empty: they name none
+    std::string prompt_cache_dir;    // of an NPU's prompt caches; empty: there are none
+    std::size_t prompt_cache_size = std::size_t{1} << 30U;  // of all of them
 
     /// The answers at a time of a model that is no NPU's.
     [[nodiscard]] std::uint32_t sequences() const {

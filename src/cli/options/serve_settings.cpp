@@ -399,6 +399,13 @@ std::vector<Setting> make_settings() {
            "Folder of the files that operators name, such as LoRA adapters and prompt caches; "
            "their paths do not leave it",
            "a folder", SLUICE_AT(engine.model_dir)));
+  add(text("engine.prompt_cache_dir", "--prompt-cache-dir", "DIR",
+           "Folder in which an NPU's runtime keeps what it has computed of long prompts, for each "
+           "client alone; without it, nothing is kept",
+           "a folder", SLUICE_AT(engine.prompt_cache_dir)));
+  add(size("engine.prompt_cache_size", "--prompt-cache-size", std::size_t{1} << 20U,
+           "Size of that folder; what was used least recently is removed",
+           SLUICE_AT(engine.prompt_cache_size)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
              "Chunks that one stream keeps until its readers have them",

@@ -253,6 +253,11 @@ Result<std::unique_ptr<ModelSession::Turn>> prepare(RunCall& run, const RunConte
   return turn;
 }
 
+/// Others may have the same address, now or later.
+std::string cache_owner_of(const Principal& caller) {
+  return caller.isolated ? caller.id : std::string();
+}
+
 Result<void> run(const RunContext& context, const json::object& params, const MethodCaller& caller,
                  const std::shared_ptr<ChunkStream>& stream) {
   Result<RunCall> call = decode_run_call(params);
@@ -260,6 +265,7 @@ Result<void> run(const RunContext& context, const json::object& params, const Me
   Result<std::unique_ptr<ModelSession::Turn>> turn = prepare(*call, context, params, caller);
   if (!turn) return std::unexpected(std::move(turn.error()));
   call->request.principal = stream->principal();
+  call->request.cache_owner = cache_owner_of(caller.principal);
   Result<std::unique_ptr<MemoryHold>> waiting =
       hold_while_waiting(stream->memory_share(), call->request);
   if (!waiting) return std::unexpected(std::move(waiting.error()));
@@ -273,6 +279,7 @@ Result<void> generate(Engine& engine, GenerationRequest request,
                       std::shared_ptr<PendingRequest> call, bool keep_text,
                       std::unique_ptr<ModelSession::Turn> turn = nullptr) {
   request.principal = call->principal().id;
+  request.cache_owner = cache_owner_of(call->principal());
   Result<std::unique_ptr<MemoryHold>> waiting = hold_while_waiting(call->memory(), request);
   if (!waiting) return std::unexpected(std::move(waiting.error()));
   const auto producer =
@@ -333,6 +340,14 @@ std::string engine_metrics(const Engine& engine) {
                 "Prompt tokens reused from an earlier sequence.", stats.cached_tokens);
   append_metric(out, "sluice_engine_completion_tokens_total", "counter", "Tokens generated.",
                 stats.completion_tokens);
+  if (const auto& caches = stats.prompt_caches) {
+    append_metric(out, "sluice_engine_prompt_cache_hits_total", "counter",
+                  "Prompts that were read with the help of a file.", caches->hits);
+    append_metric(out, "sluice_engine_prompt_cache_misses_total", "counter",
+                  "Long prompts for which there was no file.", caches->misses);
+    append_metric(out, "sluice_engine_prompt_cache_bytes", "gauge", "Bytes of these files.",
+                  caches->bytes);
+  }
   return out;
 }
 

@@ -177,6 +177,12 @@ void ModelAssets::abandon(const Error& why) {
   for (const std::uint64_t number : untaken) forget(number, why);
 }
 
+bool ModelAssets::shapes_prompts() const {
+  return std::ranges::any_of(steps_, [](const auto& each) {
+    return each.second.kind == Step::Kind::cache || each.second.kind == Step::Kind::cross_attention;
+  });
+}
+
 bool ModelAssets::has_adapter(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   return adapters_.contains(name);

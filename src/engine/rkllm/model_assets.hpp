@@ -47,6 +47,9 @@ class ModelAssets {
   /// Forgets the steps that no process has taken, as there is none that could.
   void abandon(const Error& why);
 
+  /// Whether what is loaded has a part in what every prompt is to the model, or is about to.
+  [[nodiscard]] bool shapes_prompts() const;
+
   /// Thread-safe, as is the next.
   [[nodiscard]] bool has_adapter(const std::string& name) const;
   /// What was set could not be set again in a new process, so answers would be about nothing.

@@ -14,6 +14,7 @@
 #include "core/log/log.hpp"
 #include "core/text/utf8.hpp"
 #include "engine/answer/cut_call.hpp"
+#include "engine/rkllm/prompt_cache/prompt_caches.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 #include "engine/rkllm/rkllm_slot.hpp"
 #include "engine/rkllm/run_preparation.hpp"
@@ -94,13 +95,21 @@ class Home {
 
 class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
  public:
-  NpuEngine(RkllmOptions options, LibraryFacts library)
+  NpuEngine(RkllmOptions options, LibraryFacts library, std::optional<PromptCacheFolder> folder)
       : options_(std::move(options)),
         library_(std::move(library)),
         shares_(std::make_shared<QueueShares>(options_.max_queue + options_.slots, options_.slots)),
         home_(std::make_shared<Home>(options_.loops)) {
+    if (folder) {
+      caches_.emplace(
+          *std::move(folder), [this](Executor::Task task) { home_->prepare(std::move(task)); },
+          [this](Executor::Task task) {
+            home_->post([task = std::move(task)](NpuEngine& /*self*/) mutable { task(); });
+          });
+    }
     for (std::uint32_t i = 0; i < options_.slots; ++i) {
-      slots_.push_back(std::make_unique<RkllmSlot>(home_->loop(), options_, library_, assets_, i,
+      slots_.push_back(std::make_unique<RkllmSlot>(home_->loop(), options_, library_, assets_,
+                                                   caches_ ? &*caches_ : nullptr, i,
                                                    static_cast<RkllmSlot::Owner&>(*this)));
     }
     home_->settle(*this);
@@ -133,8 +142,10 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
             .requests = requests_,
             .cancelled = cancelled_,
             .prompt_tokens = prompt_tokens_,
-            .cached_tokens = 0,
-            .completion_tokens = completion_tokens_};
+            .cached_tokens = cached_tokens_,
+            .completion_tokens = completion_tokens_,
+            .prompt_caches =
+                caches_ ? std::optional(caches_->stats()) : std::optional<PromptCacheStats>()};
   }
   void shutdown() override;
   void leave_loop() override;
@@ -191,6 +202,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   const std::shared_ptr<QueueShares> shares_;
   const std::shared_ptr<Home> home_;
   ModelAssets assets_;
+  std::optional<PromptCaches> caches_;  // no folder: none
   std::vector<std::unique_ptr<RkllmSlot>> slots_;
   AdmissionQueue<RunPtr> queue_;
   std::set<RunPtr> open_;  // those whose sinks have not heard everything
@@ -212,6 +224,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   std::atomic<std::uint64_t> requests_ = 0;
   std::atomic<std::uint64_t> cancelled_ = 0;
   std::atomic<std::uint64_t> prompt_tokens_ = 0;
+  std::atomic<std::uint64_t> cached_tokens_ = 0;
   std::atomic<std::uint64_t> completion_tokens_ = 0;
 };
 
@@ -265,6 +278,7 @@ Result<std::unique_ptr<Generation>> NpuEngine::start(GenerationRequest request,
   run->started = home_->loop().clock().now();
   run->max_tokens = static_cast<std::uint32_t>(run->request.max_tokens.value_or(0));
   run->params.mode = mode_of(run->request.yields);
+  run->cache_owner = run->request.cache_owner;
   run->params.lora_adapter_name = run->request.lora_adapter;
   run->params.prompt_cache_path = run->request.prompt_cache;
   run->params.save_prompt_cache = !run->request.prompt_cache.empty();
@@ -478,6 +492,7 @@ void NpuEngine::complete(const RunPtr& run, Completion::Reason reason, std::opti
   completion.error = std::move(error);
   completion.usage.completion_tokens = run->completion_tokens;
   completion.usage.prompt_tokens = run->prompt_tokens;
+  completion.usage.cached_tokens = run->cached_tokens;
   const TimePoint admitted = run->admitted.value_or(now);
   completion.timings.queue = between(run->started, admitted);
   if (run->first_token) {
@@ -491,6 +506,7 @@ void NpuEngine::complete(const RunPtr& run, Completion::Reason reason, std::opti
   correct(completion.timings.prefill, run->prefill_ms);
   correct(completion.timings.decode, run->decode_ms);
   prompt_tokens_ += completion.usage.prompt_tokens;
+  cached_tokens_ += completion.usage.cached_tokens;
   completion_tokens_ += completion.usage.completion_tokens;
   run->phase = RkllmRun::Phase::done;
   run->delivery.complete(std::move(completion), reason == Completion::Reason::cancelled);
@@ -551,7 +567,13 @@ Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options) {
     return fail(kUnprocessableContent, "Version " + std::string(library->abi->versions) +
                                            " of the runtime has no cross attention");
   }
-  return std::make_unique<NpuEngine>(std::move(options), *std::move(library));
+  std::optional<PromptCacheFolder> folder;
+  if (!options.prompt_cache_dir.empty()) {
+    auto opened = PromptCacheFolder::open(options.prompt_cache_dir, options.prompt_cache_limits);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    folder.emplace(*std::move(opened));
+  }
+  return std::make_unique<NpuEngine>(std::move(options), *std::move(library), std::move(folder));
 }
 
 }  // namespace sluice::rkllm

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "engine/chat/chat_template.hpp"
 #include "engine/engine.hpp"
+#include "engine/rkllm/prompt_cache/prompt_cache_folder.hpp"
 
 namespace sluice {
 class LoopPool;
@@ -30,9 +31,12 @@ struct RkllmOptions {
   /// Makes GBNF of a json_schema, on a thread that prepares requests. Error: it cannot be
   /// expressed; then answers are checked. Null: so are all.
   std::function<Result<std::string>(std::string_view json_schema)> schema_grammar = {};
-  bool cross_attention = false;          // the model is loaded for SetCrossAttention
-  std::uint32_t slots = 1;               // processes with the model; 1 to 8
-  std::uint32_t context_tokens = 0;      // 0: what the runtime has by default
+  bool cross_attention = false;      // the model is loaded for SetCrossAttention
+  std::uint32_t slots = 1;           // processes with the model; 1 to 8
+  std::uint32_t context_tokens = 0;  // 0: what the runtime has by default
+  /// A folder for prompt caches that are written and loaded by themselves; empty: there are none.
+  std::string prompt_cache_dir = {};
+  PromptCacheLimits prompt_cache_limits = {};
   std::uint32_t max_queue = 256;         // the most requests that wait
   std::vector<std::string> worker = {};  // how a process is started that calls run_worker()
   std::vector<std::pair<std::string, std::string>> environment = {};  // of these, besides ours
@@ -62,6 +66,11 @@ struct RkllmOptions {
 /// be, it is lost, which the log says: requests that name a lost adapter are refused, and all
 /// requests while what the decoder attends to is lost.
 ///
+/// With a folder for prompt caches, what the runtime has computed of a long prompt is saved there,
+/// and loaded for a later one of the same owner that begins with it, where the runtime's memory has
+/// less of it. A run has none that uses an adapter or saves its prompt for an operator, or while
+/// an operator has loaded a prompt cache or cross attention.
+///
 /// An instance gives one answer at a time; other requests wait in turn (AdmissionQueue,
 /// QueueShares). A reader that is slow holds up nobody: what the model has said waits, at most as
 /// much as fits in the context. Sinks are called on the engine's loop. shutdown() must not be
@@ -80,7 +89,7 @@ class RkllmEngine : public Engine {
 
 /// Starts the processes, and returns at once. Until a model is loaded, start() returns kBusy.
 /// Errors: those of finding and inspecting the library; 422, its version is not known or has no
-/// cross attention; 404, there is no such model.
+/// cross attention; 404, there is no such model; those of PromptCacheFolder::open().
 Result<std::unique_ptr<RkllmEngine>> make_rkllm_engine(RkllmOptions options);
 
 }  // namespace sluice::rkllm

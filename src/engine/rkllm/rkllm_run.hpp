@@ -59,6 +59,8 @@ struct RkllmRun {
   std::uint32_t prompt_tokens = 0;          // of all tries, as are the next two; 0: nobody says
   float prefill_ms = 0;
   float decode_ms = 0;
+  std::string cache_owner;          // GenerationRequest::cache_owner
+  std::uint32_t cached_tokens = 0;  // of prompt_tokens, those that prompt caches had
 
   TimePoint started{};
   std::optional<TimePoint> admitted = {};

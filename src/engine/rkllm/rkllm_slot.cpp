@@ -15,13 +15,6 @@
 namespace sluice::rkllm {
 namespace {
 
-/// Of a result of the worker; nothing if it is something else.
-std::optional<int> returned_by(const Result<json::object>& answer) {
-  if (!answer) return std::nullopt;
-  const auto result = decode<Returned>(*answer, "result");
-  return result ? std::optional<int>(result->returned) : std::nullopt;
-}
-
 /// How long a runtime has to end a run before it is asked again: it takes no notice of what comes
 /// before it has begun.
 constexpr Duration kAbortPause = std::chrono::milliseconds(250);
@@ -36,16 +29,23 @@ json::object object_of(const json::value& value) {
 }  // namespace
 
 RkllmSlot::RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
-                     ModelAssets& assets, std::uint32_t index, Owner& owner)
+                     ModelAssets& assets, PromptCaches* caches, std::uint32_t index, Owner& owner)
     : loop_(&loop),
       options_(&options),
       library_(&library),
       assets_(&assets),
+      caches_(caches),
       index_(index),
       owner_(&owner),
       pause_({.first = options.restart_pause,
               .longest = std::chrono::minutes(1),
               .attempts = UINT32_MAX}) {}
+
+std::optional<int> RkllmSlot::returned_by(const Result<json::object>& answer) {
+  if (!answer) return std::nullopt;
+  const auto result = decode<Returned>(*answer, "result");
+  return result ? std::optional<int>(result->returned) : std::nullopt;
+}
 
 RkllmSlot::~RkllmSlot() {
   cancel_timer();
@@ -75,6 +75,7 @@ void RkllmSlot::start() {
 }
 
 void RkllmSlot::load() {
+  if (caches_ != nullptr) model_ = describe_model();
   ModelParams params{.model_path = options_->model_path,
                      .base_domain_id = static_cast<std::int32_t>(index_)};
   if (options_->context_tokens != 0) {
@@ -195,6 +196,7 @@ void RkllmSlot::on_gone(const std::string& why) {
   const Error death(kInternalError,
                     "The process of the model has died, and another is started: " + why);
   if (std::exchange(takes_step_, false)) assets_->finish(taken_, std::unexpected(death));
+  lose_caches();
   rest();
   if (run_ != nullptr) end_run(Completion::Reason::error, death);
 }
@@ -226,18 +228,33 @@ void RkllmSlot::begin(RunPtr run) {
   if (!run_->admitted) run_->admitted = loop_->clock().now();
   run_->phase = RkllmRun::Phase::prefill;
   run_->try_tokens = 0;
-  process_->ask(method::kRun,
-                object_of(encode(RunRequest{.number = ++run_number_,
-                                            .input = run_->input,
-                                            .params = run_->params,
-                                            .choice = run_->choice,
-                                            .numbers = std::exchange(run_->input_numbers, {})})),
+  has_spoken_ = false;
+  generated_ = -1;
+  ++run_number_;
+  may_use_caches() ? plan_caches() : ask_to_run();
+}
+
+void RkllmSlot::ask_to_run() {
+  RunRequest request{.number = run_number_,
+                     .input = run_->input,
+                     .params = run_->params,
+                     .choice = run_->choice,
+                     .numbers = std::exchange(run_->input_numbers, {})};
+  if (plan_.save) {
+    request.params.prompt_cache_path = plan_.save->path;
+    request.params.save_prompt_cache = true;
+  }
+  const auto* const prompt = std::get_if<std::string>(&run_->input.input);
+  keeps_text_ = prompt != nullptr && !run_->choice && run_->params.mode == InferMode::generate;
+  live_ = keeps_text_ ? *prompt : std::string();
+  process_->ask(method::kRun, object_of(encode(request)),
                 [this](const Result<json::object>& answer) { on_run_returned(answer); });
 }
 
 void RkllmSlot::drop(const RunPtr& run) {
   if (run_ != run) return;
   run_ = nullptr;
+  has_spoken_ = false;
   if (!early_) abort_run();
 }
 
@@ -277,6 +294,7 @@ void RkllmSlot::take_figures(std::string_view bytes) {
   PerfStat figures{};
   if (bytes.size() != sizeof figures) return;
   std::memcpy(&figures, bytes.data(), sizeof figures);
+  generated_ = figures.generate_tokens;
   run_->prompt_tokens += static_cast<std::uint32_t>(std::max(0, figures.prefill_tokens));
   const auto add = [](float& to, float milliseconds) {
     if (milliseconds > 0 && milliseconds < kMostMilliseconds) to += milliseconds;
@@ -303,6 +321,8 @@ void RkllmSlot::take_text(std::string_view bytes) {
   if (!run.first_token) run.first_token = now;
   run.last_token = now;
   run.phase = RkllmRun::Phase::decode;
+  has_spoken_ = true;
+  if (keeps_text_) live_.append(bytes);
   ++run.completion_tokens;
   ++run.try_tokens;
   const ChatTemplate* const format = options_->chat_template.get();
@@ -323,11 +343,14 @@ void RkllmSlot::end_early(Completion::Reason reason) {
 
 void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
   const std::optional<int> result = returned_by(answer);
+  const bool is_good = has_spoken_ && !has_failed_ && result == 0;
+  if (!is_good) live_.clear();
   if (run_ == nullptr) {
     // Its end was told before.
   } else if (!answer) {
     end_run(Completion::Reason::error, answer.error());
   } else if (has_failed_ || result != 0) {
+    if (plan_.load && !early_) caches_->forget(plan_.load->name, "a run with it has failed");
     end_run(Completion::Reason::error,
             Error(kInternalError,
                   has_failed_ ? "The runtime reports an error"
@@ -335,7 +358,7 @@ void RkllmSlot::on_run_returned(const Result<json::object>& answer) {
   } else {
     end_run(Completion::Reason::stop);
   }
-  settle();
+  end_caches(is_good);
 }
 
 void RkllmSlot::end_run(Completion::Reason reason, std::optional<Error> error) {

@@ -8,6 +8,7 @@
 #include "client/backoff.hpp"
 #include "core/executor.hpp"
 #include "engine/rkllm/model_assets.hpp"
+#include "engine/rkllm/prompt_cache/prompt_caches.hpp"
 #include "engine/rkllm/rkllm_engine.hpp"
 #include "engine/rkllm/rkllm_run.hpp"
 #include "engine/rkllm/runtime/library_file.hpp"
@@ -33,9 +34,10 @@ class RkllmSlot final : private WorkerProcess::Owner {
     virtual void on_tokens_tested(const Result<void>& outcome) = 0;
   };
 
-  /// `options`, `library`, `assets` and `owner` outlive this. `index`: among the slots.
+  /// `options`, `library`, `assets`, `caches` and `owner` outlive this. `caches`: null, there are
+  /// none. `index`: among the slots.
   RkllmSlot(EventLoop& loop, const RkllmOptions& options, const LibraryFacts& library,
-            ModelAssets& assets, std::uint32_t index, Owner& owner);
+            ModelAssets& assets, PromptCaches* caches, std::uint32_t index, Owner& owner);
   ~RkllmSlot() override;
   RkllmSlot(const RkllmSlot&) = delete;
   RkllmSlot& operator=(const RkllmSlot&) = delete;
@@ -67,6 +69,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void on_output(const TokenRecord& output) override;
   void on_gone(const std::string& why) override;
 
+  /// Of a result of the worker; nothing if it is something else.
+  static std::optional<int> returned_by(const Result<json::object>& answer);
   void load();
   /// Turns the runtime's own template off if there is another.
   void set_template();
@@ -76,6 +80,8 @@ class RkllmSlot final : private WorkerProcess::Owner {
   /// The process is of no use: another one follows.
   void give_up(std::string why);
   void rest();
+  /// Begins the run under way in the runtime.
+  void ask_to_run();
   void take_text(std::string_view bytes);
   void take_figures(std::string_view bytes);
   /// Hidden states or logits.
@@ -96,10 +102,26 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void on_step_late();
   void on_abort_late();
 
+  // Prompt caches that are written and loaded by themselves (rkllm_slot_caches.cpp).
+  [[nodiscard]] std::string describe_model() const;
+  [[nodiscard]] bool may_use_caches() const;
+  /// How much of a prompt is in the memory of the runtime, in bytes.
+  [[nodiscard]] std::size_t live_bytes(std::string_view prompt) const;
+  void plan_caches();
+  void on_caches_planned(std::uint64_t run, CachePlan plan);
+  void on_cache_loaded(bool is_loaded);
+  /// Ends what the run has done with caches, and settles. `is_good`: what it has saved is kept.
+  void end_caches(bool is_good);
+  void end_save(bool is_good);
+  /// The process has died: what it was given may be why.
+  void lose_caches();
+  void on_cache_late();
+
   EventLoop* loop_;
   const RkllmOptions* options_;
   const LibraryFacts* library_;
   ModelAssets* assets_;
+  PromptCaches* caches_;
   std::uint32_t index_;
   Owner* owner_;
   std::unique_ptr<WorkerProcess> process_;
@@ -114,11 +136,18 @@ class RkllmSlot final : private WorkerProcess::Owner {
   RunPtr run_;  // null while nobody wants the answer that the runtime gives
   std::uint64_t run_number_ = 0;
   bool has_failed_ = false;                  // the runtime says so of the answer
+  bool has_spoken_ = false;                  // so the prompt is read; the answer is wanted
   std::optional<Completion::Reason> early_;  // why the answer is over, if the runtime goes on
   TimePoint abort_by_{};
   Executor::TimerId timer_ = 0;
   Backoff pause_;
   std::vector<Delta> deltas_;  // empty between calls
+  CachePlan plan_;             // of the run under way
+  std::string model_;          // what the caches of the process depend on besides their prompts
+  /// What the runtime has in its memory, as far as that is known: the last prompt and its answer.
+  std::string live_;
+  bool keeps_text_ = false;     // whether the run leaves its text there
+  std::int32_t generated_ = 0;  // tokens of the run, as the runtime counts them; -1: not known
 };
 
 }  // namespace sluice::rkllm
