@@ -55,6 +55,9 @@ TEST_P(RkllmInputsTest, EmbeddingsArriveWithZerosBehindThem) {
             "embed 2 sum 49|stop");
   // The runtime has four for each token, and reads them all.
   EXPECT_EQ(answer_to(with(EmbedData{.embed = {1, 2}, .n_tokens = 2})), "embed 2 sum 5|stop");
+  EXPECT_EQ(answer_to(with(EmbedData{.embed = std::vector<float>(1024, 1), .n_tokens = 1024})),
+            "embed 1024 sum 524800|stop")
+      << "also on the next pages";
   std::vector<float> many(std::size_t{1} << 19U, 0);
   many.back() = 1;
   EXPECT_EQ(answer_to(with(EmbedData{.embed = std::move(many), .n_tokens = 128})),
