@@ -121,7 +121,8 @@ TEST_P(RkllmInputsTest, LogitsWhereTheVersionHasThem) {
   }
   const auto answer = answered(yielding(Yield::logits));
   EXPECT_EQ(answer->end(), "|stop");
-  EXPECT_EQ(answer->members(), R"("logits":{"logits":")" + base64_of({-0.0F, 10, -2, -0.0F, -1, 10}) +
+  EXPECT_EQ(answer->members(), R"("logits":{"logits":")" +
+                                   base64_of({-0.0F, 10, -2, -0.0F, -1, 10}) +
                                    R"(","vocab_size":3,"num_tokens":2})");
   EXPECT_EQ(answer->deltas(), 1);
 }
