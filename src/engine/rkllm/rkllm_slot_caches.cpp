@@ -19,7 +19,7 @@ std::string describe_file(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return {};
   return std::to_string(status.st_size) + " " + std::to_string(status.st_ino) + " " +
-         std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec);
+         std::to_string(status.st_ctim.tv_sec) + "." + std::to_string(status.st_ctim.tv_nsec);
 }
 
 /// The tokens of a prompt, from what rkllm_get_kv_cache_size() has said after its run; 0: nobody

@@ -516,6 +516,10 @@ void Connection::arrive(ConnectionWorker& worker) {
 void Connection::give_up() {
   if (is_over()) return;
   state_ = State::doomed;
+  // Complete messages of this turn would have been sent at its end.
+  output_.drop_unfinished();
+  while (!writing_ && !output_.empty() && send_some()) {
+  }
   output_.clear(worker_->buffers);
   worker_->loop.at_turn_end(*this);
 }

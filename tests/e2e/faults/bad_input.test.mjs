@@ -459,6 +459,29 @@ test('pipelined requests are answered in order, a bad one among them ends the co
   assert.equal(connection.received.length, 0, 'nothing after the bad request is answered');
 });
 
+test('a fault in a body takes no replies from the requests before it', async (t) => {
+  const server = await start_server(t);
+  const ping = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const lines =
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n' +
+    'Accept: application/x-ndjson\r\n';
+  const faults = [
+    ['a chunk without a size', `${lines}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+    ['a body that is cut off', `${lines}Content-Length: 500\r\n\r\n{`],
+  ];
+  for (const [what, fault] of faults) {
+    const connection = await RawConnection.open(server);
+    t.after(() => connection.destroy());
+    // The reply that takes longer makes the others wait.
+    const slow = post(request('run', { prompt: 'x', count: 100 }, 1));
+    connection.write(slow + ping + ping + fault);
+    connection.socket.end();
+    await connection.closed();
+    const replies = connection.received.toString().match(/HTTP\/1\.1 200 OK/g);
+    assert.equal(replies?.length, 3, what);
+  }
+});
+
 test('a body of 64 MiB is refused with 413, whether announced or chunked, without being read', async (t) => {
   const server = await start_server(t);
   const megabyte = Buffer.alloc(1 << 20, 'a');

@@ -176,11 +176,14 @@ std::string PromptCacheFolder::file_of(std::string_view name) const {
 
 void PromptCacheFolder::read_index() {
   const std::string path = path_ + "/index.json";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return;  // there is none yet
-  std::string text(kMaxIndex, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const Descriptor file = open_cache_file(path);
+  if (!file && errno == ENOENT) return;  // there is none yet
+  std::string text;
+  if (const std::optional<std::uint64_t> size = size_of(file); size && *size <= kMaxIndex) {
+    text.resize(static_cast<std::size_t>(*size));
+    const ssize_t got = ::read(file.get(), text.data(), text.size());
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
   std::optional<CacheIndex> index;
   if (const Result<json::value> parsed = parse_json(text)) {
     if (auto decoded = decode<CacheIndex>(*parsed, "index")) index = *std::move(decoded);
@@ -320,13 +323,13 @@ std::optional<CachePlan::Save> PromptCacheFolder::plan_save(const CachedPrompt& 
   const std::uint64_t length = prompt.text.size();
   const std::uint64_t known = length * per_byte_;
   if (known > limits_.bytes) return std::nullopt;
-  if (free_bytes_at(path_) < known + limits_.free_bytes) {
+  const std::uint64_t reserved =
+      per_byte_ == 0 ? std::min(length * kFirstGuess, limits_.bytes) : known;
+  if (free_bytes_at(path_) < reserved + limits_.free_bytes) {
     log_warning("a prompt is not saved, as the disk is full",
                 {{"folder", std::string_view(path_)}});
     return std::nullopt;
   }
-  const std::uint64_t reserved =
-      per_byte_ == 0 ? std::min(length * kFirstGuess, limits_.bytes) : known;
   if (!make_room(reserved, spared)) return std::nullopt;
   reserved_ += reserved;
   Sha256 digest = digest_of_parts({scope});

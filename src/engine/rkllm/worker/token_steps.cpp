@@ -6,14 +6,13 @@
 
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
-#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice::rkllm {
 namespace {
 
 std::unexpected<Error> is_unfit(std::string why) {
-  return fail(kInternalServerError, std::move(why));
+  return fail(kInternalError, std::move(why));
 }
 
 }  // namespace

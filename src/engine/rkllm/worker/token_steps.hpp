@@ -24,7 +24,7 @@ class LogitRuns {
   LogitRuns(Runtime& runtime, std::size_t words) : runtime_(&runtime), words_(words) {}
 
   /// Tells the model `input`. Returns the logits of what comes behind it, one for each word; valid
-  /// until the next call. Error 500: the runtime does not give them, and what it does instead.
+  /// until the next call. Error -32603: the runtime does not give them, and what it does instead.
   Result<std::span<const float>> run(const RunInput& input, RunParams params);
   /// The figures of the last run, if the version has them.
   [[nodiscard]] const std::optional<PerfStat>& figures() const { return figures_; }
@@ -65,7 +65,7 @@ class TokenSteps {
 /// Tries whether a runtime can be used so, with a model that has been loaded: whether its tokens
 /// are those of `pieces`, and whether it goes on from a token that it is told as from the whole
 /// text. The runtime has a part of a text in its cache afterwards, which the next run without
-/// history discards. Error 500: it cannot, and why.
+/// history discards. Error -32603: it cannot, and why.
 Result<void> test_token_steps(Runtime& runtime, const TokenPieces& pieces);
 
 }  // namespace sluice::rkllm
