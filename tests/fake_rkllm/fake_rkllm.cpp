@@ -549,9 +549,7 @@ int run_words(Model& model, const RKLLMInput& input, bool goes_on, Teller& telle
   tell_words(model, input, goes_on, fault);
   if (fault == "crash" || fault == "hang") misbehave({fault, ""});
   if (fault == "refuses") return -7;
-  while (fault == "block" && !model.is_aborted) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  if (fault == "block") model.is_aborted.wait(false);
   if (fault == "error") {
     teller.end(RKLLM_RUN_ERROR);
     return 0;
@@ -592,9 +590,7 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
   const bool is_by_words = model.words.count > 0 && params.mode == RKLLM_INFER_GET_LOGITS;
   if (!goes_on && !is_by_words) model.at = first_step(model.script, model.turns++);
   const bool is_deaf = model.at < model.script.size() && model.script[model.at].word == "deaf";
-  while (is_deaf && model.aborts == aborts) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  if (is_deaf) model.aborts.wait(aborts);
   if (model.is_running.exchange(true)) return -1;
   model.is_aborted = false;
   model.is_paused = false;
@@ -662,7 +658,7 @@ int run(Model& model, const RKLLMInput& input, const RKLLMInferParam& params, vo
       teller.end(RKLLM_RUN_ERROR);
       has_ended = true;
     } else if (step.word == "block") {
-      while (!model.is_aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      model.is_aborted.wait(false);
     } else {
       misbehave(step);
     }
@@ -781,9 +777,11 @@ int rkllm_abort(LLMHandle handle) {
   }
   if (!model.is_running) {
     ++model.aborts;
+    model.aborts.notify_all();
     return -1;
   }
   model.is_aborted = true;
+  model.is_aborted.notify_all();
   return 0;
 }
 

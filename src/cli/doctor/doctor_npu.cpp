@@ -173,20 +173,28 @@ void check_npu(Checks& out, const ServeConfig& config, const std::string& root) 
   } else {
     out.push_back({Status::ok, "chat template", "there is one; tools can be used", ""});
   }
-  if (const auto tokens = read_vocabulary(fs::path(model).parent_path().string())) {
+  const auto runtime = find_npu_runtime(config.engine);
+  const bool has_logits = !runtime || runtime->abi == nullptr || runtime->abi->has_logits;
+  if (!has_logits) {
+    out.push_back(
+        {Status::note, "vocabulary",
+         "this version of the runtime takes no grammar; a json_schema is checked when the "
+         "answer is whole",
+         "Use a runtime since 1.2.0"});
+  } else if (const auto tokens = read_vocabulary(fs::path(model).parent_path().string())) {
     out.push_back({Status::ok, "vocabulary",
                    std::to_string(tokens->size()) +
                        " tokens; answers can be held to a grammar if the runtime passes the test "
                        "when the model is loaded",
                    ""});
   } else {
-    out.push_back(
-        {Status::note, "vocabulary",
-         tokens.error().message + "; so no grammar is taken, and a json_schema is checked "
-                                  "when the answer is whole",
-         "Put the model's tokenizer.json and tokenizer_config.json beside the .rkllm file"});
+    out.push_back({Status::note, "vocabulary",
+                   tokens.error().message +
+                       "; so no grammar is taken, and a json_schema is checked "
+                       "when the answer is whole",
+                   "Put the model's own tokenizer.json and tokenizer_config.json, whole, beside "
+                   "the .rkllm file"});
   }
-  const auto runtime = find_npu_runtime(config.engine);
   if (!runtime) {
     out.push_back({Status::fail, "NPU runtime", runtime.error().message,
                    "Install librkllmrt.so of a version that is known, or name it with "

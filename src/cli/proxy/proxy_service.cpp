@@ -19,7 +19,7 @@ constexpr auto kEndTime = std::chrono::seconds(15);
 /// (2025-11-25, Lifecycle, Shutdown), and nobody would end the programs then.
 constexpr auto kShortEndTime = std::chrono::seconds(1);
 /// How often it looks whether it is asked again.
-constexpr auto kRequestInterval = std::chrono::milliseconds(20);
+constexpr auto kLookInterval = std::chrono::milliseconds(20);
 
 ServerDefinition definition_of(const std::shared_ptr<Proxy>& proxy, const ServeConfig& config,
                                const Clock& clock) {
@@ -75,7 +75,7 @@ void ProxyService::run(const ShutdownSignals& signals, bool hurries,
         [proxy = proxy_, ended] { proxy->close([ended] { ended->set_value(); }); });
     std::future<void> end = ended->get_future();
     TimePoint until = std::chrono::steady_clock::now() + kEndTime;
-    for (bool is_short = false; end.wait_for(kRequestInterval) != std::future_status::ready;) {
+    for (bool is_short = false; end.wait_for(kLookInterval) != std::future_status::ready;) {
       const TimePoint now = std::chrono::steady_clock::now();
       if (now >= until) break;
       if (!is_short && presses()) {

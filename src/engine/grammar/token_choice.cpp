@@ -8,7 +8,6 @@
 
 #include "core/crypto/random.hpp"
 #include "engine/chat/request_limits.hpp"
-#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -49,22 +48,13 @@ Result<TokenId> TokenChoice::next(std::span<const float> logits) {
   for (const TokenId each : pieces_->ends()) add(each);
   TokenId token = draw();
   if (constraint_ != nullptr) {
-    const auto fits = constraint_->allows(token);
-    if (!fits) return std::unexpected(fits.error());
-    if (!*fits) {
-      // The grammar forbids the first choice. Only then is it worth examining all tokens.
-      const auto allowed = constraint_->allowed();
-      if (!allowed) return std::unexpected(allowed.error());
-      if (allowed->empty()) {
-        return fail(kInvalidParams, "no token of the model matches the grammar at this point");
-      }
+    const auto chosen = constraint_->choose(token, [&](std::span<const TokenId> allowed) {
       candidates_.clear();
-      std::ranges::for_each(*allowed, add);
-      token = draw();
-    }
-    if (auto accepted = constraint_->accept(token); !accepted) {
-      return std::unexpected(std::move(accepted).error());
-    }
+      std::ranges::for_each(allowed, add);
+      return draw();
+    });
+    if (!chosen) return std::unexpected(chosen.error());
+    token = *chosen;
   }
   remember(token);
   return token;

@@ -88,6 +88,26 @@ bool TokenConstraint::is_over() const {
   return bound_ && here_.left == 0 && matcher_.must_end(here_.state);
 }
 
+Result<TokenId> TokenConstraint::choose(
+    TokenId first, const std::function<TokenId(std::span<const TokenId>)>& among) {
+  TokenId token = first;
+  if (bound_) {
+    const auto fits = allows(first);
+    if (!fits) return std::unexpected(fits.error());
+    // Only where the grammar forbids the first choice is it worth examining all tokens.
+    if (!*fits) {
+      const auto fitting = allowed();
+      if (!fitting) return std::unexpected(fitting.error());
+      if (fitting->empty()) {
+        return fail(kInvalidParams, "no token of the model matches the grammar at this point");
+      }
+      token = among(*fitting);
+    }
+  }
+  if (auto accepted = accept(token); !accepted) return std::unexpected(std::move(accepted.error()));
+  return token;
+}
+
 Result<void> TokenConstraint::accept(TokenId token) {
   here_.state = matcher_.begin_token(here_.state);
   if (has_token(pieces_->ends(), token)) return {};

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <regex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +39,6 @@ class TokenConstraint {
   /// the grammar, or if the grammar is too ambiguous at its beginning.
   Result<void> begin();
 
-  /// Whether the grammar currently forbids any token.
-  [[nodiscard]] bool binds() const { return bound_; }
   /// Whether `token` may follow. Errors: those of accept().
   Result<bool> allows(TokenId token);
   /// All tokens that may follow, in no particular order; there may be none. Errors: those of
@@ -46,6 +46,10 @@ class TokenConstraint {
   Result<std::vector<TokenId>> allowed();
   /// Whether the answer is whole and nothing but its end may follow.
   [[nodiscard]] bool is_over() const;
+  /// Continues the answer with `first`, or if that may not follow, with what `among` chooses of the
+  /// tokens that may. Returns which it is. Errors: those of accept(); -32602, none may follow.
+  Result<TokenId> choose(TokenId first,
+                         const std::function<TokenId(std::span<const TokenId>)>& among);
   /// Continues the answer with `token`. Error: -32602 if the grammar is too ambiguous here.
   Result<void> accept(TokenId token);
 

@@ -51,6 +51,7 @@ std::optional<std::string> AnswerCheck::fault() const {
 
 void AnswerCheck::ask_again(GenerationRequest& request, std::string_view fault) {
   ++tries_;
+  std::erase(answer_, '\0');  // no text for the runtime may have it
   request.messages.push_back({.role = "assistant", .content = std::exchange(answer_, {})});
   request.messages.push_back(
       {.role = "user",

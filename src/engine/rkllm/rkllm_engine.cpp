@@ -213,7 +213,7 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   mutable std::condition_variable changed_;
   std::string not_ready_ = "loading the model";
   std::string no_tokens_ = "the runtime was not tested yet";
-  bool has_failed_test_ = false;         // a process, so no slot counts as fit
+  bool has_failed_test_ = false;         // in one process; then no other is asked
   bool has_failed_ = false;              // before any model was there
   std::atomic<bool> had_model_ = false;  // requests may wait for the next one
   std::once_flag has_left_;

@@ -107,6 +107,16 @@ TEST_P(RkllmTokensTest, AllSamplingHoldsForASingleAnswer) {
   EXPECT_THAT(refusal(request), HasSubstr("temperature must be from 0 to 100"));
 }
 
+TEST_P(RkllmTokensTest, TheModelMaySayWhatNoRequestMay) {
+  const FakeScript script("words 257\nprefer 0 256\n");
+  make_with_words();
+  if (!facts().has_logits) return;
+  GenerationRequest request = with_seed(1);
+  request.grammar.clear();
+  request.json_schema = R"({"enum":[]})";  // no grammar says that, so the answer is checked
+  EXPECT_THAT(answer_to(request), HasSubstr("|error: The answer does not follow json_schema"));
+}
+
 TEST_P(RkllmTokensTest, CharactersThatTokensSplitAreJoined) {
   const FakeScript script("words 257\nprefer 226 130 172 226 130 172 256\n");
   make_with_words();

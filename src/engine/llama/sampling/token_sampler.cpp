@@ -8,7 +8,6 @@
 
 #include "core/crypto/random.hpp"
 #include "engine/chat/request_limits.hpp"
-#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
@@ -70,26 +69,15 @@ Result<llama_token> TokenSampler::sample(llama_context* context, int index) {
   }
   llama_token token = choose();
   if (constraint_ != nullptr) {
-    if (constraint_->binds()) {
-      const auto fits = constraint_->allows(token);
-      if (!fits) return std::unexpected(fits.error());
-      if (!*fits) {
-        // The grammar forbids the first choice. Only then is it worth examining all tokens.
-        const auto allowed = constraint_->allowed();
-        if (!allowed) return std::unexpected(allowed.error());
-        if (allowed->empty()) {
-          return fail(kInvalidParams, "no token of the model matches the grammar at this point");
-        }
-        candidates_.clear();
-        for (const llama_token word : *allowed) {
-          candidates_.push_back({.id = word, .logit = logits[word], .p = 0});
-        }
-        token = choose();
+    const auto chosen = constraint_->choose(token, [&](std::span<const TokenId> allowed) {
+      candidates_.clear();
+      for (const llama_token word : allowed) {
+        candidates_.push_back({.id = word, .logit = logits[word], .p = 0});
       }
-    }
-    if (auto accepted = constraint_->accept(token); !accepted) {
-      return std::unexpected(std::move(accepted).error());
-    }
+      return choose();
+    });
+    if (!chosen) return std::unexpected(chosen.error());
+    token = *chosen;
   }
   llama_sampler_accept(chain_.get(), token);
   return token;

@@ -365,6 +365,9 @@ Worker::Outcome Worker::run(const json::object& params) {
     if (!is_paused || result != 0) break;
     // It goes on with what it has said last (rkllm.h: a paused run is resumed by rkllm_run()).
     given->input.input = std::vector{last_token};
+    // Its prompt is saved already.
+    given->params.prompt_cache_path.clear();
+    given->params.save_prompt_cache = false;
   }
   std::ignore = clear_foreign_cache();  // if it fails, so does the next run
   if (wants_numbers && yielded > kMaxYield) {

@@ -337,6 +337,27 @@ TEST_P(WorkerTest, AFullRingPausesTheRuntimeOrEndsTheRun) {
   EXPECT_EQ(all.back(), "2 ");
 }
 
+TEST_P(WorkerTest, ARunThatGoesOnAfterAPauseDoesNotSaveItsPromptAgain) {
+  if (!facts_of(GetParam()).has_pause) return;
+  const FakeScript script("repeat 200 say 0123456789\n");
+  load();
+  const std::string path = ::testing::TempDir() + "saved." + std::to_string(::getpid());
+  RunRequest request{.number = 1, .input = {.role = "user", .input = "Hi"}, .params = {}};
+  request.params.prompt_cache_path = path;
+  request.params.save_prompt_cache = true;
+  send(100, method::kRun, encode(request).get_object());
+  std::size_t said = 0;
+  while (said < 201) {
+    said += outputs().size();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(outcome(response(100)), R"({"returned":0})");
+  const std::string log = script.log();
+  EXPECT_THAT(log, HasSubstr("tokens="));
+  EXPECT_EQ(log.find(" save"), log.rfind(" save"));
+  ::unlink(path.c_str());
+}
+
 INSTANTIATE_TEST_SUITE_P(Abis, WorkerTest,
                          ::testing::Values(Abi::v1_1, Abi::v1_2_0, Abi::v1_2_1, Abi::v1_3_0));
 
