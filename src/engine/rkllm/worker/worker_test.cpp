@@ -100,6 +100,13 @@ class WorkerTest : public ::testing::TestWithParam<Abi> {
                RunRequest{.number = number, .input = {.role = "user", .input = "Hi"}, .params = {}})
         .get_object();
   }
+  /// Waits until the run that was sent is paused. Nobody reads, so the ring is full soon.
+  void wait_for_pause(const FakeScript& script) {
+    while (!script.log().contains("run ")) std::this_thread::yield();
+    const std::string is_paused =
+        GetParam() == Abi::v1_3_0 ? R"({"returned":0})" : R"({"returned":1})";
+    while (outcome(ask(method::kIsRunning)) != is_paused) std::this_thread::yield();
+  }
   /// What is in the ring: states and texts.
   std::vector<std::string> outputs() {
     std::vector<std::string> out;
@@ -224,11 +231,7 @@ TEST_P(WorkerTest, ARunIsAbortedWhileItIsPaused) {
   const FakeScript script("repeat 400 say 0123456789\nturn\nsay next\n");
   load();
   send(100, method::kRun, run_request(1));
-  while (!script.log().contains("run ")) std::this_thread::yield();
-  // Nobody reads, so the ring is full soon.
-  const std::string is_paused =
-      GetParam() == Abi::v1_3_0 ? R"({"returned":0})" : R"({"returned":1})";
-  while (outcome(ask(method::kIsRunning)) != is_paused) std::this_thread::yield();
+  wait_for_pause(script);
   EXPECT_EQ(outcome(abort(1)), R"({"returned":0})");
   std::vector<std::string> all;
   while (all.empty() || all.back() != "2 ") {
@@ -339,15 +342,16 @@ TEST_P(WorkerTest, AFullRingPausesTheRuntimeOrEndsTheRun) {
 
 TEST_P(WorkerTest, ARunThatGoesOnAfterAPauseDoesNotSaveItsPromptAgain) {
   if (!facts_of(GetParam()).has_pause) return;
-  const FakeScript script("repeat 200 say 0123456789\n");
+  const FakeScript script("repeat 400 say 0123456789\n");
   load();
   const std::string path = ::testing::TempDir() + "saved." + std::to_string(::getpid());
   RunRequest request{.number = 1, .input = {.role = "user", .input = "Hi"}, .params = {}};
   request.params.prompt_cache_path = path;
   request.params.save_prompt_cache = true;
   send(100, method::kRun, encode(request).get_object());
+  wait_for_pause(script);
   std::size_t said = 0;
-  while (said < 201) {
+  while (said < 401) {
     said += outputs().size();
     std::this_thread::yield();
   }
