@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <gmock/gmock.h>
+#include <string>
+#include <string_view>
+#include <thread>
 
 #include "engine/rkllm/rkllm_engine_test_support.hpp"
 #include "engine/rkllm/worker/token_files_test_support.hpp"
@@ -54,6 +57,15 @@ class RkllmTokensTest : public test::EngineTest {
     return out;
   }
   [[nodiscard]] static const AbiFacts& facts() { return facts_of(GetParam()); }
+  /// Waits until the runtime has begun so many runs for logits: those of its test count.
+  static void await_logit_run(const FakeScript& script, int number) {
+    constexpr std::string_view kMark = "mode=2 ";
+    for (int begun = 0; begun < number; std::this_thread::yield()) {
+      const std::string log = script.log();
+      begun = 0;
+      for (std::size_t at = 0; (at = log.find(kMark, at)) != std::string::npos; ++at) ++begun;
+    }
+  }
 
   std::string folder_ = ::testing::TempDir() + "words";
 };
@@ -250,6 +262,7 @@ TEST_P(RkllmTokensTest, WhatWaitsIsCheckedIfTheNextProcessFailsTheTest) {
   const auto held = std::make_shared<Answer>();
   const auto holder = ask(held, constrained("root ::= \"ab\" [a-z]{20}"));
   EXPECT_TRUE(held->says("ab"));
+  await_logit_run(script, 8);
   const auto checked = std::make_shared<Answer>();
   const auto failed = std::make_shared<Answer>();
   const auto second = ask(checked, with_schema(R"({"type":"object"})"));
@@ -281,6 +294,7 @@ TEST_P(RkllmTokensTest, AnAnswerCanBeCancelledInAStep) {
   GenerationRequest request = constrained("root ::= \"ab\" [a-z]{20}");
   const auto generation = ask(answer, std::move(request));
   EXPECT_TRUE(answer->says("ab"));
+  await_logit_run(script, 10);
   generation->cancel();
   EXPECT_THAT(answer->end(), HasSubstr("|cancelled"));
   EXPECT_EQ(answer_to(), "Hi|stop");
