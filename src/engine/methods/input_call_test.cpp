@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,6 +45,15 @@ TEST(InputCall, ReadsEmbeddings) {
     EXPECT_THAT(read.embed, ElementsAre(1, -0.5F));
     EXPECT_EQ(read.n_tokens, 2U);
   }
+}
+
+TEST(InputCall, ReadsTheLargestFloatAsOthersWriteIt) {
+  // The shortest text for it is above it.
+  const auto input = input_of(
+      R"({"input_type":2,"embed_input":{"embed":[3.4028235e38,-3.4028235e38],"n_tokens":1}})");
+  ASSERT_TRUE(input);
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  EXPECT_THAT(std::get<EmbedData>(*input).embed, ElementsAre(kLargest, -kLargest));
 }
 
 TEST(InputCall, ReadsImagesAsEachVersionHasThem) {
@@ -100,6 +110,7 @@ TEST(InputCall, NamesWhatIsWrong) {
            {embed + R"({"embed":"AADAfw==","n_tokens":1})", "embed must be finite"},
            {embed + R"({"embed":"AACA/w==","n_tokens":1})", "embed must be finite"},
            {embed + R"({"embed":[1e39],"n_tokens":1})", "embed must be an array"},
+           {embed + R"({"embed":[3.4028236e38],"n_tokens":1})", "embed must be an array"},
            {embed + R"({"embed":["1"],"n_tokens":1})", "embed must be an array"},
            {images + R"({"prompt":"a","image_embed":[1]})", "n_image_tokens must be an integer"},
            {images + R"({"image_embed":[1],"n_image_tokens":1})", "prompt must be a text"},

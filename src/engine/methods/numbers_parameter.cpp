@@ -1,5 +1,6 @@
 #include "engine/methods/numbers_parameter.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +29,10 @@ Result<std::vector<Number>> numbers_parameter(const json::object& params, std::s
                     "four for each; all arrays together must be at most " +
                     std::to_string(most) + " bytes");
   };
-  constexpr double kLargest = static_cast<double>(std::numeric_limits<Number>::max());
+  constexpr double kLargest = static_cast<double>(std::numeric_limits<float>::max());
+  // From here on infinity is the nearest float. What is below is the largest float as some write
+  // it.
+  constexpr double kTooLarge = 0x1.ffffffp127;
   const json::value* const given = find_parameter(params, name);
   std::vector<Number> out;
   if (given == nullptr) return refuse();
@@ -53,8 +57,8 @@ Result<std::vector<Number>> numbers_parameter(const json::object& params, std::s
       } else {
         const double number =
             each.is_number() ? each.to_number<double>() : std::numeric_limits<double>::infinity();
-        if (!(std::abs(number) <= kLargest)) return refuse();
-        out.push_back(static_cast<Number>(number));
+        if (!(std::abs(number) < kTooLarge)) return refuse();
+        out.push_back(static_cast<Number>(std::clamp(number, -kLargest, kLargest)));
       }
     }
   } else {
