@@ -67,12 +67,14 @@ TEST(JsonText, AnObjectIsWrittenWithoutACopyOfIt) {
 
 TEST(JsonEscape, IsUndoneByParsing) {
   for (int c = 0; c < 0x80; ++c) {
-    for (std::size_t at = 0; at < 20; ++at) {
-      std::string text(20, 'x');
-      text[at] = static_cast<char>(c);
-      const Result<json::value> back = parse_json("\"" + escaped(text) + "\"");
-      ASSERT_TRUE(back) << c;
-      ASSERT_EQ(back->as_string(), text);
+    for (std::size_t size = 1; size <= 20; ++size) {
+      for (std::size_t at = 0; at < size; ++at) {
+        std::string text(size, 'x');
+        text[at] = static_cast<char>(c);
+        const Result<json::value> back = parse_json("\"" + escaped(text) + "\"");
+        ASSERT_TRUE(back) << c;
+        ASSERT_EQ(back->as_string(), text);
+      }
     }
   }
 }

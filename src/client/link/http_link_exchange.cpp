@@ -9,6 +9,7 @@
 #include "client/reply.hpp"
 #include "client/session/handshake/handshake.hpp"
 #include "core/log/log.hpp"
+#include "core/text/field_value.hpp"
 #include "core/text/text.hpp"
 #include "json/json.hpp"
 #include "net/http/http_types.hpp"

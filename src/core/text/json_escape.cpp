@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "core/text/eight_bytes.hpp"
 #include "core/text/utf8.hpp"
 
 namespace sluice {
@@ -32,28 +32,39 @@ char letter_of(char c) {
   return kLetters[static_cast<unsigned char>(c)];
 }
 
-/// How many of the eight bytes at `bytes` are plain, up to the first that is not.
-std::size_t plain_bytes_of_eight(const char* bytes) {
-  static_assert(std::endian::native == std::endian::little);
-  static constexpr std::uint64_t kEach = 0x0101010101010101U;
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
-  const std::uint64_t quote = word ^ (kEach * '"');
-  const std::uint64_t backslash = word ^ (kEach * '\\');
+/// How many of these eight bytes are plain, up to the first that is not.
+std::size_t count_plain(std::uint64_t word) {
+  const std::uint64_t quote = word ^ (kEachByte * '"');
+  const std::uint64_t backslash = word ^ (kEachByte * '\\');
   // The high bit of the first special byte is set here, and of none below it.
-  const std::uint64_t special =
-      ((word - kEach * 0x20) | (quote - kEach) | (backslash - kEach) | word) & (kEach * 0x80);
-  return static_cast<std::size_t>(std::countr_zero(special)) / 8;
+  return count_unmarked((word - kEachByte * 0x20) | (quote - kEachByte) | (backslash - kEachByte) |
+                        word);
+}
+
+std::uint64_t four_bytes(const char* bytes) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
 }
 
 /// The plain bytes at the start of `text`.
 std::string_view plain_prefix(std::string_view text) {
+  const std::size_t size = text.size();
   std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    const std::size_t plain = plain_bytes_of_eight(text.data() + at);
+  for (; at + 8 <= size; at += 8) {
+    const std::size_t plain = count_plain(eight_bytes(text.data() + at));
     if (plain < 8) return text.substr(0, at + plain);
   }
-  while (at < text.size() && letter_of(text[at]) == kItself) ++at;
+  if (at == size) return text;
+  // The rest together with bytes before it, which are known or looked at twice.
+  if (size >= 8) {
+    return text.substr(0, size - 8 + count_plain(eight_bytes(text.data() + size - 8)));
+  }
+  if (size >= 4) {
+    const std::uint64_t ends = four_bytes(text.data()) | four_bytes(text.data() + size - 4) << 32U;
+    if (count_plain(ends) == 8) return text;
+  }
+  while (at < size && letter_of(text[at]) == kItself) ++at;
   return text.substr(0, at);
 }
 
@@ -86,7 +97,7 @@ void append_json_escaped(std::string& out, std::string_view text) {
     char* to = gathered.data();
     while (at != end && to <= full) {
       if (end - at >= 8) {
-        const std::size_t count = plain_bytes_of_eight(at);
+        const std::size_t count = count_plain(eight_bytes(at));
         std::memcpy(to, at, 8);
         at += count;
         to += count;

@@ -41,15 +41,6 @@ constexpr bool is_token_char(char c) {
   return kTokenChars[static_cast<unsigned char>(c)];
 }
 
-/// Whether `text` may be the value of a header field (RFC 9110, section 5.5): no control characters
-/// but tabs.
-constexpr bool is_field_value(std::string_view text) {
-  for (const char c : text) {
-    if (c == '\x7F' || (c != '\t' && static_cast<unsigned char>(c) < ' ')) return false;
-  }
-  return true;
-}
-
 /// `text` without the spaces and tabs at both ends (OWS, RFC 9110 section 5.6.3). The result is a
 /// view into `text`, even if it is empty.
 constexpr std::string_view trim(std::string_view text) {

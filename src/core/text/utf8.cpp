@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+
+#include "core/text/eight_bytes.hpp"
 
 namespace sluice {
 namespace {
@@ -78,11 +79,8 @@ bool is_control(char32_t character) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
-    std::uint64_t word = 0;
-    while (text.size() >= sizeof word) {
-      std::memcpy(&word, text.data(), sizeof word);
-      if ((word & 0x8080808080808080U) != 0) break;
-      text.remove_prefix(sizeof word);
+    while (text.size() >= 8 && count_unmarked(eight_bytes(text.data())) == 8) {
+      text.remove_prefix(8);
     }
     if (text.empty()) break;
     const Utf8Part part = first_utf8_part(text);

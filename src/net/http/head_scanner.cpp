@@ -1,39 +1,9 @@
 #include "net/http/head_scanner.hpp"
 
-#include <bit>
-#include <cstring>
-
+#include "core/text/field_value.hpp"
 #include "core/text/text.hpp"
 
 namespace sluice {
-namespace {
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-}
-
-/// The first control character in `text` from `at` on, or the text's size. Reads eight bytes at a
-/// time.
-std::size_t find_control(std::string_view text, std::size_t at) {
-  static_assert(std::endian::native == std::endian::little);
-  static constexpr std::uint64_t kEach = 0x0101010101010101U;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, 8);
-    // Sets the high bit of each byte that is below 0x20, or DEL. A borrow may also set that of a
-    // higher byte, but never that of a lower one, so the lowest bit that is set is right.
-    const std::uint64_t below = (word - kEach * 0x20) & ~word;
-    const std::uint64_t other = word ^ (kEach * 0x7F);
-    const std::uint64_t del = (other - kEach) & ~other;
-    const std::uint64_t found = (below | del) & (kEach * 0x80);
-    if (found != 0) return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
-  }
-  while (at < text.size() && !is_control(text[at])) ++at;
-  return at;
-}
-
-}  // namespace
-
 HeadScanner::Outcome HeadScanner::token(char end, std::string_view& out) {
   std::size_t to = at_;
   while (to < input_.size() && is_token_char(input_[to])) ++to;

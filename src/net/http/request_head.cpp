@@ -1,7 +1,9 @@
 #include "net/http/request_head.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "core/text/field_value.hpp"
 #include "core/text/text.hpp"
 #include "core/version.hpp"
 #include "net/http/http_types.hpp"
@@ -11,7 +13,9 @@ namespace {
 
 /// A token (RFC 9110, section 5.6.2).
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
+  bool is_good = !text.empty();
+  for (const char c : text) is_good &= is_token_char(c);
+  return is_good;
 }
 
 bool is_target(std::string_view text) {
@@ -45,25 +49,36 @@ Result<std::string> make_request_head(std::string_view method, const Url& url,
     return fail(400, "The request's target has characters that must be percent-encoded");
   }
   const std::string target = target_of(url, form);
-  std::string host = form == TargetForm::authority ? target : url.authority();
-  for (const auto& [name, value] : headers) {
-    if (is_host(name)) host = value;
-  }
-  // Room for all of it at once, with what stands between the parts.
-  std::size_t size = method.size() + target.size() + host.size() + kVersion.size() + 64 + room;
-  for (const auto& [name, value] : headers) size += name.size() + value.size() + 4;
-  std::string out;
-  out.reserve(size);
-  out.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
-  out.append(host).append("\r\nUser-Agent: sluice/").append(kVersion).append("\r\n");
+  const std::string own_host = form == TargetForm::authority ? target : url.authority();
+  std::string_view host = own_host;
+  std::size_t size = 0;
   for (const auto& [name, value] : headers) {
     if (!is_token(name)) return fail(400, "A header field's name is not a token");
     if (!is_field_value(value)) {
       return fail(400, "The header field " + name + " has a control character in its value");
     }
-    if (is_host(name)) continue;
-    out.append(name).append(": ").append(value).append("\r\n");
+    if (is_host(name)) host = value;
+    size += name.size() + value.size() + 4;
   }
+  const std::array<std::string_view, 8> first = {
+      method,   " ",   target, " HTTP/1.1\r\nHost: ", host, "\r\nUser-Agent: sluice/",
+      kVersion, "\r\n"};
+  for (const std::string_view part : first) size += part.size();
+  std::string out;
+  out.reserve(size + room);
+  out.resize_and_overwrite(size, [&](char* const begin, std::size_t) {
+    char* end = begin;
+    const auto add = [&end](std::string_view part) { end = std::ranges::copy(part, end).out; };
+    for (const std::string_view part : first) add(part);
+    for (const auto& [name, value] : headers) {
+      if (is_host(name)) continue;
+      add(name);
+      add(": ");
+      add(value);
+      add("\r\n");
+    }
+    return static_cast<std::size_t>(end - begin);
+  });
   return out;
 }
 

@@ -77,6 +77,13 @@ void EventLoop::stop() {
   wake();
 }
 
+TimePoint EventLoop::turn_time() {
+  if (turn_time_) return *turn_time_;
+  const TimePoint now = clock_->now();
+  if (is_in_turn_) turn_time_ = now;
+  return now;
+}
+
 bool EventLoop::on_loop_thread() const {
   return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }
@@ -134,11 +141,14 @@ bool EventLoop::run_turn(bool may_wait) {
   ran |= !hooks_.empty();
   // If one throws, those behind it run in the next turn.
   guarded([this] { hooks_.run(); });
+  is_in_turn_ = false;
+  turn_time_.reset();
   return ran;
 }
 
 bool EventLoop::wait_and_dispatch(bool may_wait) {
   event_count_ = static_cast<std::size_t>(std::max(0, wait(may_wait)));
+  is_in_turn_ = true;
   bool ran = false;
   for (event_at_ = 0; event_at_ < event_count_; ++event_at_) {
     const epoll_event& event = events_[event_at_];

@@ -242,6 +242,24 @@ TEST(EventLoopClockTest, MayBeMovedByHand) {
   EXPECT_EQ(by_hand.next_timer(), std::nullopt);
 }
 
+TEST(EventLoopClockTest, IsAskedOnceInATurn) {
+  ManualClock clock;
+  EventLoop by_hand(clock);
+  std::vector<TimePoint> seen;
+  const auto look = [&] {
+    seen.push_back(by_hand.turn_time());
+    clock.advance(1ms);
+  };
+  const TimePoint start = clock.now();
+  for (int turn = 0; turn < 2; ++turn) {
+    by_hand.post(look);
+    by_hand.post(look);
+    by_hand.poll();
+    EXPECT_EQ(by_hand.turn_time(), clock.now()) << "outside of a turn";
+  }
+  EXPECT_THAT(seen, ElementsAre(start, start, start + 2ms, start + 2ms));
+}
+
 TEST_F(EventLoopTest, ATimerMayScheduleAndCancelTimers) {
   loop.poll();
   const TimePoint now = loop.clock().now();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "core/text/field_value.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
