@@ -9,6 +9,9 @@ from .measure import Bench
 
 # The micro-benchmarks, for what the loads do not vary: texts, schemas, sizes of streams.
 MICRO_SECONDS = "0.05"
+# What the proxies and the client run counts ten times. Their calls are fewer than those of a server,
+# and without that the compiler would not take their code for hot.
+WEIGHTS = {"servers": 1, "proxies": 10, "clients": 10, "micro": 1}
 
 
 def _built(root: str, prefix: str) -> str:
@@ -50,21 +53,31 @@ def write(bench: Bench, root: str, path: str) -> None:
     bench.say("  building")
     build = _built(root, prefix)
     counts = os.path.join(bench.paths.scratch, "counts")
-    os.environ["LLVM_PROFILE_FILE"] = os.path.join(counts, "%p.profraw")
+
+    def count(kind: str) -> None:
+        os.environ["LLVM_PROFILE_FILE"] = os.path.join(counts, kind, "%p.profraw")
+
+    count("servers")
     program = os.path.join(build, "bin/sluice")
     for label, (_, load) in against.LOADS.items():
         bench.say(f"  {label}")
         _load(bench, servers.sluice(bench.paths), program, load)
+    count("proxies")
     with proxies.upstream_of(bench) as upstream:
         for label in against.PROXIED:
             bench.say(f"  {label}, through the proxy")
             proxy = servers.sluice_proxy(bench.paths, upstream.port)
             _load(bench, proxy, program, against.LOADS[label][1])
+    count("clients")
     for mode in ("calls", "streams"):
         bench.say(f"  the client: {mode}")
         _call(bench, program, os.path.join(build, "bin/sluice_bench_client"), mode)
     bench.say("  micro-benchmarks")
+    count("micro")
     micro = [os.path.join(build, "bin/sluice_micro"), f"--benchmark_min_time={MICRO_SECONDS}"]
     subprocess.run(micro, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     merge = ["llvm-profdata-19", "merge", "--sparse", "-o", path]
-    subprocess.run([*merge, *glob.glob(os.path.join(counts, "*.profraw"))], check=True)
+    for kind, weight in WEIGHTS.items():
+        files = sorted(glob.glob(os.path.join(counts, kind, "*.profraw")))
+        merge += [f"--weighted-input={weight},{file}" for file in files]
+    subprocess.run(merge, check=True)
