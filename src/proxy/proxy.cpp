@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/recycling.hpp"
 #include "core/text/text.hpp"
 #include "core/version.hpp"
 #include "json/members.hpp"
@@ -254,7 +255,7 @@ Result<void> Proxy::forward(const ForwardedMessage& message,
   if (method == "resources/subscribe" || method == "resources/unsubscribe") {
     return subscribe(message, std::move(client), *index, std::move(params), call);
   }
-  std::make_shared<ForwardedCall>(std::move(client), *index, method, *parked_)
+  make_shared_recycled<ForwardedCall>(std::move(client), *index, method, *parked_)
       ->start(std::move(params), call, message.session);
   return {};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/link/unknown_session.hpp"
+#include "core/recycling.hpp"
 #include "net/http/http_types.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -54,7 +55,7 @@ void add_authorization(HttpHeaderList& headers, HttpHeaderList more) {
 
 class AuthorizedHttp::Call::Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(const AuthorizedHttp& owner, HttpClientRequest request, HttpReplyCallbacks callbacks)
+  Exchange(const AuthorizedHttp& owner, HttpClientRequest&& request, HttpReplyCallbacks&& callbacks)
       : loop_(owner.loop_),
         http_(owner.http_),
         authorizer_(owner.authorizer_),
@@ -259,7 +260,7 @@ AuthorizedHttp::Call AuthorizedHttp::send(HttpClientRequest request, HttpReplyCa
     return call;
   }
   call.exchange_ =
-      std::make_shared<Call::Exchange>(*this, std::move(request), std::move(callbacks));
+      make_shared_recycled<Call::Exchange>(*this, std::move(request), std::move(callbacks));
   call.exchange_->authorize();
   return call;
 }

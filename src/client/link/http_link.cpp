@@ -4,6 +4,7 @@
 
 #include "client/link/http_link_exchange.hpp"
 #include "client/link/nobody.hpp"
+#include "core/recycling.hpp"
 #include "protocol/mirrored_headers.hpp"
 
 namespace sluice {
@@ -108,17 +109,17 @@ HttpLink::Lane* HttpLink::lane_of(const OutgoingMessage& message) {
   return message.method == "notifications/initialized" ? nullptr : &notifications_;
 }
 
-void HttpLink::dispatch(OutgoingMessage message) {
+void HttpLink::dispatch(OutgoingMessage&& message) {
   Lane* const lane = lane_of(message);
   if (lane == nullptr || lane->under_way < lane->most) return transmit(std::move(message), lane);
   lane->waiting_bytes += message.text.size();
   lane->waiting.push_back(std::move(message));
 }
 
-void HttpLink::transmit(OutgoingMessage message, Lane* lane) {
+void HttpLink::transmit(OutgoingMessage&& message, Lane* lane) {
   const std::uint64_t number = ++last_number_;
   const auto exchange =
-      std::make_shared<Exchange>(*this, number, message.id, message.revision, lane);
+      make_shared_recycled<Exchange>(*this, number, message.id, message.revision, lane);
   exchange->keep(std::move(message.memory));
   exchanges_.emplace(number, exchange);
   if (lane != nullptr) ++lane->under_way;

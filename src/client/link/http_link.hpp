@@ -16,6 +16,7 @@
 #include "client/link/request_authorizer.hpp"
 #include "client/session/contract/server_link.hpp"
 #include "core/clock.hpp"
+#include "core/recycling.hpp"
 #include "net/client/http_client.hpp"
 #include "net/http/url.hpp"
 #include "net/loop/event_loop.hpp"
@@ -107,8 +108,8 @@ class HttpLink final : public ServerLink {
   /// Drops the notifications and answers that wait to be sent.
   void forget_waiting();
   /// Sends a message, or lets it wait in its lane.
-  void dispatch(OutgoingMessage message);
-  void transmit(OutgoingMessage message, Lane* lane);
+  void dispatch(OutgoingMessage&& message);
+  void transmit(OutgoingMessage&& message, Lane* lane);
   void forget(std::uint64_t number);
   /// Nothing more is needed of an exchange, and the server may not end its reply. Ends the oldest
   /// of those that are beyond `most`.
@@ -150,7 +151,9 @@ class HttpLink final : public ServerLink {
   std::deque<std::uint64_t> answered_;  // the last ones whose requests are
   LastWords last_words_{*loop_};
   std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
+  std::map<std::uint64_t, std::shared_ptr<Exchange>, std::less<>,
+           RecyclingAllocator<std::pair<const std::uint64_t, std::shared_ptr<Exchange>>>>
+      exchanges_;
 };
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "core/recycling.hpp"
 #include "net/client/client_connection.hpp"
 #include "net/http/http_reply_parser.hpp"
 #include "net/http/request_head.hpp"
@@ -374,7 +375,7 @@ HttpClient::~HttpClient() {
 }
 
 HttpClient::Call HttpClient::send(const HttpClientRequest& request, HttpReplyCallbacks callbacks) {
-  auto exchange = std::make_shared<Call::Exchange>(state_, std::move(callbacks));
+  auto exchange = make_shared_recycled<Call::Exchange>(state_, std::move(callbacks));
   exchange->start(request);
   return Call(std::move(exchange));
 }

@@ -11,6 +11,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/container/small_vector.hpp>
 
+#include "core/recycling.hpp"
 #include "core/release_memory.hpp"
 #include "net/http/status_codes.hpp"
 
@@ -118,7 +119,7 @@ class Reply final : public http::basic_parser<false> {
 
 }  // namespace
 
-class HttpReplyParser::Impl {
+class HttpReplyParser::Impl : public Recycled {
  public:
   Impl(HttpReplySink& sink, std::size_t max_head, bool head_request)
       : sink_(&sink), max_head_(max_head), head_request_(head_request) {

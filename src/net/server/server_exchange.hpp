@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/recycling.hpp"
 #include "net/connection/connection.hpp"
 #include "net/http/http_exchange.hpp"
 #include "net/server/server_http.hpp"
@@ -30,7 +31,7 @@ struct ReplyHead {
 void append_reply_head(std::string& out, const ReplyHead& head);
 
 /// The reply side of the request that a connection handles.
-class ServerExchange final : public HttpExchange {
+class ServerExchange final : public HttpExchange, public Recycled {
  public:
   void open(Connection& connection, ServerHttp& http, const HttpRequest& request, bool keep_alive);
   /// The connection has gone.

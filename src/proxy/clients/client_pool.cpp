@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/recycling.hpp"
+
 namespace sluice {
 
 ClientPool::~ClientPool() {
@@ -46,9 +48,11 @@ Result<std::shared_ptr<ProxyClient>> ClientPool::take(const Principal& principal
   ProxyClient* const lent = client.get();
   places_.push_back({lent, *std::move(place)});
   return std::shared_ptr<ProxyClient>(
-      lent, [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
+      lent,
+      [weak = weak_from_this(), client = std::move(client), owner](ProxyClient*) mutable {
         if (const auto self = weak.lock()) self->give_back(std::move(client), owner);
-      });
+      },
+      RecyclingAllocator<ProxyClient>());
 }
 
 bool ClientPool::vacate(const ProxyClient& client) {

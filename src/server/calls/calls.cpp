@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/log/over_limit.hpp"
+#include "core/recycling.hpp"
 #include "server/calls/inline_outlet.hpp"
 #include "server/calls/resumable_outlet.hpp"
 #include "server/calls/task_outlet.hpp"
@@ -16,7 +17,7 @@ Calls::~Calls() {
 
 std::shared_ptr<PendingRequest> Calls::add(PendingRequest::Details details,
                                            const RefPtr<LoopCatalog>& catalog) {
-  auto call = std::make_shared<PendingRequest>(std::move(details), *this, catalog);
+  auto call = make_shared_recycled<PendingRequest>(std::move(details), *this, catalog);
   call->number_ = static_cast<std::uint32_t>(under_way_.size());
   under_way_.push_back(call.get());
   return call;
@@ -55,7 +56,8 @@ Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details deta
     call->outlet_ = outlet;
     outlet->open();
   } else {
-    const auto outlet = std::make_shared<InlineOutlet>(call->request_, call, std::move(*channel));
+    const auto outlet =
+        make_shared_recycled<InlineOutlet>(call->request_, call, std::move(*channel));
     call->outlet_ = outlet;
     outlet->open();
   }

@@ -7,6 +7,7 @@
 #include "core/crypto/random.hpp"
 #include "core/log/log.hpp"
 #include "core/log/log_limit.hpp"
+#include "core/recycling.hpp"
 #include "core/sharing/client.hpp"
 #include "json/json.hpp"
 #include "protocol/error_codes.hpp"
@@ -41,8 +42,8 @@ std::string with_meta(std::string_view object, std::string_view member) {
 }  // namespace
 
 PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog> catalog)
-    : request_(
-          std::make_shared<const CallRequest>(std::move(details.id), std::move(details.context))),
+    : request_(make_shared_recycled<const CallRequest>(std::move(details.id),
+                                                       std::move(details.context))),
       permit_(std::move(details.permit)),
       calls_(&calls),
       tool_(details.tool),

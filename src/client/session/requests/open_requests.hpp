@@ -12,6 +12,7 @@
 #include "client/backoff.hpp"
 #include "client/session/requests/request.hpp"
 #include "core/executor.hpp"
+#include "core/recycling.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -51,7 +52,8 @@ struct OpenRequest {
 class OpenRequests {
  public:
   using Number = std::uint64_t;
-  using Map = std::map<Number, OpenRequest>;
+  using Map = std::map<Number, OpenRequest, std::less<>,
+                       RecyclingAllocator<std::pair<const Number, OpenRequest>>>;
 
   /// `give_up` is called when a request's time is over, with what there is to say of that.
   OpenRequests(Executor& loop, std::function<void(Number, const char* why)> give_up)

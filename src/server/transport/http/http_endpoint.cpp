@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/log/log.hpp"
+#include "core/recycling.hpp"
 #include "core/text/field_value.hpp"
 #include "core/text/text.hpp"
 #include "net/http/status_codes.hpp"
@@ -96,7 +97,7 @@ class HttpCaller final : public Caller {
   }
 
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
-    auto channel = std::make_shared<HttpChannel>(
+    auto channel = make_shared_recycled<HttpChannel>(
         *exchange_, acceptance(*request_, "text/event-stream", "text/*"));
     if (session_ != nullptr && !id.empty()) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
@@ -136,7 +137,8 @@ class HttpCaller final : public Caller {
 
   /// Answers a request that was cancelled before it was known.
   void cancel() {
-    std::make_shared<HttpChannel>(*exchange_, acceptance(*request_, "text/event-stream", "text/*"))
+    make_shared_recycled<HttpChannel>(*exchange_,
+                                      acceptance(*request_, "text/event-stream", "text/*"))
         ->cancel();
   }
 
