@@ -6,6 +6,7 @@ counts instructions, so the result does not depend on the machine's load.
 """
 
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -24,12 +25,14 @@ def _callgrind(
     """The instructions of each function under a load, or without one from the start to the end."""
     output = os.path.join(bench.paths.scratch, "callgrind.out")
     command = [
-        "valgrind", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=" + output,
+        "valgrind", "--tool=callgrind", "--demangle=no", f"--callgrind-out-file={output}.%p",
+        "--trace-children=yes",
         # A load is measured without what happens once, when the program starts.
         f"--instr-atstart={'no' if load else 'yes'}", *server.command,
     ]  # fmt: skip
     log = os.path.join(bench.paths.scratch, "callgrind.log")
-    with processes.running(bench.cores.server, command, server.port, log) as process:
+    ready = server.ready_path
+    with processes.running(bench.cores.server, command, server.port, log, ready) as process:
         if load:
             switch = ["callgrind_control", "--instr=on", str(process.pid)]
             subprocess.run(switch, check=True, capture_output=True)
@@ -40,11 +43,12 @@ def _callgrind(
             if report["errors"]:
                 raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
     costs: collections.Counter[str] = collections.Counter()
-    with open(output, encoding="utf-8", errors="replace") as lines:
-        for name, cost in _costs(lines, os.path.basename(bench.paths.sluice)):
-            if re.fullmatch(r"[\w$.]+", name):  # others stand for code without a symbol
-                costs[name] += cost
-    os.remove(output)
+    for file in glob.glob(f"{output}.*"):
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            for name, cost in _costs(lines, os.path.basename(bench.paths.sluice)):
+                if re.fullmatch(r"[\w$.]+", name):  # others stand for code without a symbol
+                    costs[name] += cost
+        os.remove(file)
     return costs
 
 
@@ -103,8 +107,14 @@ def measure(bench: Bench) -> list[str]:
                 loads[name] += 1
                 parts[name] += cost / total
     hot = sorted(loads, key=lambda name: (-loads[name], -parts[name], name))
-    bench.say("  start")
-    return hot + sorted(_callgrind(bench, servers.sluice(bench.paths), None).keys() - loads.keys())
+    starts: set[str] = set()
+    for label, server in {
+        "start": servers.sluice(bench.paths),
+        "start, with a model for an NPU": servers.sluice_npu(bench.paths, pace_ms=20),
+    }.items():
+        bench.say(f"  {label}")
+        starts |= _callgrind(bench, server, None).keys()
+    return hot + sorted(starts - loads.keys())
 
 
 def write(bench: Bench, path: str) -> None:
