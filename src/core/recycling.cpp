@@ -2,6 +2,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -45,12 +46,14 @@ std::size_t rounded(std::size_t size) {
   return (place_of(size) + 1) * kUnit;
 }
 
-bool is_kept(std::size_t size) {
 #ifdef SLUICE_SANITIZED
-  return false;
+constexpr std::size_t kLargestKept = 0;
 #else
-  return size - 1 < kLargestRecycled;
+constexpr std::size_t kLargestKept = kLargestRecycled;
 #endif
+
+bool is_kept(std::size_t size) {
+  return size != 0 && size <= kLargestKept;
 }
 
 }  // namespace
