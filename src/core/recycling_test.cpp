@@ -41,7 +41,7 @@ TEST(Recycling, IsForAnyThreadAndAnySize) {
                                  kLargestRecycled + 1, std::size_t{1} << 20U}) {
     void* memory = nullptr;
     std::thread([&] { memory = allocate_recycled(size); }).join();
-    static_cast<char*>(memory)[size == 0 ? 0 : size - 1] = 'x';
+    if (size != 0) static_cast<char*>(memory)[size - 1] = 'x';
     recycle(memory, size);
   }
 }
