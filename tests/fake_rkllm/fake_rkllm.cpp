@@ -814,8 +814,10 @@ int rkllm_release_prompt_cache(LLMHandle handle) {
 #if FAKE_RKLLM_ABI == 120
 int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt) {
   log("clear_kv_cache " + std::to_string(keep_system_prompt));
-  for (int& each : model_of(handle).cached) each = 0;
-  return scripted(model_of(handle), "clear-cache");
+  Model& model = model_of(handle);
+  for (int& each : model.cached) each = 0;
+  model.live.clear();
+  return scripted(model, "clear-cache");
 }
 #elif FAKE_RKLLM_ABI >= 121
 int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt, int* start_pos, int* end_pos) {
@@ -826,6 +828,7 @@ int rkllm_clear_kv_cache(LLMHandle handle, int keep_system_prompt, int* start_po
   }
   log(line);
   for (int& each : model.cached) each = 0;
+  model.live.clear();
   return scripted(model, "clear-cache");
 }
 #endif

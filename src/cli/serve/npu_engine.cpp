@@ -61,6 +61,7 @@ Result<std::unique_ptr<rkllm::RkllmEngine>> make_npu_engine(const ServeConfig::E
   options.slots = config.slots == 0 ? 1 : config.slots;
   options.context_tokens = config.context;
   options.cross_attention = config.cross_attention;
+  options.share_prefixes = config.share_prefixes;
   options.prompt_cache_dir = config.prompt_cache_dir;
   options.prompt_cache_limits.bytes = config.prompt_cache_size;
   options.max_queue = config.queue;

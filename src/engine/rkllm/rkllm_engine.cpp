@@ -172,6 +172,8 @@ class NpuEngine final : public RkllmEngine, private RkllmSlot::Owner {
   void prepare_run(const RunPtr& run);
   void on_prepared(const RunPtr& run, Result<void> outcome);
   void pump();
+  /// One of them is idle.
+  [[nodiscard]] RkllmSlot& idle_slot_for(const RkllmRun& run) const;
   void begin(RkllmSlot& slot, const RunPtr& run);
   /// Whether a run may name this adapter now (empty: none), and attend to what was set. Errors
   /// -32602 and kBusy. Thread-safe.
@@ -348,14 +350,25 @@ void NpuEngine::on_prepared(const RunPtr& run, Result<void> outcome) {
 
 void NpuEngine::pump() {
   if (is_over_) return;
-  for (const auto& slot : slots_) {
-    while (slot->is_idle() && !queue_.empty()) begin(*slot, queue_.pop());
+  const auto is_idle = [](const auto& slot) { return slot->is_idle(); };
+  while (!queue_.empty() && std::ranges::any_of(slots_, is_idle)) {
+    const RunPtr run = queue_.pop();
+    begin(idle_slot_for(*run), run);
   }
   queue_.visit([](const RunPtr& run, std::uint32_t position) { run->queue_position = position; });
   queued_ = static_cast<std::uint32_t>(queue_.size());
   busy_ = static_cast<std::uint32_t>(
       std::ranges::count_if(slots_, [](const auto& slot) { return slot->is_busy(); }));
   tell_state();
+}
+
+RkllmSlot& NpuEngine::idle_slot_for(const RkllmRun& run) const {
+  RkllmSlot* best = nullptr;
+  for (const auto& slot : slots_) {
+    if (!slot->is_idle()) continue;
+    if (best == nullptr || (slot->may_go_on(run) && !best->may_go_on(run))) best = slot.get();
+  }
+  return *best;
 }
 
 void NpuEngine::begin(RkllmSlot& slot, const RunPtr& run) {

@@ -33,6 +33,7 @@ struct RkllmOptions {
   std::function<Result<std::string>(std::string_view json_schema)> schema_grammar = {};
   bool cross_attention = false;      // the model is loaded for SetCrossAttention
   std::uint32_t slots = 1;           // processes with the model; 1 to 8
+  bool share_prefixes = false;       // whether a prompt may reuse what another principal's left
   std::uint32_t context_tokens = 0;  // 0: what the runtime has by default
   /// A folder for prompt caches that are written and loaded by themselves; empty: there are none.
   std::string prompt_cache_dir = {};

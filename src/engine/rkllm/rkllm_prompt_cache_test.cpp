@@ -126,6 +126,56 @@ TEST_P(PromptCacheEngineTest, TwoWhoTakeTurnsFindTheirPromptsAgain) {
   EXPECT_EQ(engine->stats().cached_tokens, has_figures() ? first.size() + lines("bob").size() : 0);
 }
 
+TEST_P(PromptCacheEngineTest, NobodyGoesOnFromTheRunsOfOthers) {
+  const FakeScript script("count\nsay a\n");
+  const auto read = [&](const char* who) {
+    return answered(of(who, "my PIN is 4711"))->completion().usage.prompt_tokens;
+  };
+  const std::uint32_t all = has_figures() ? 14 : 0;
+  make();
+  EXPECT_EQ(read("alice"), all);
+  EXPECT_EQ(read("bob"), all);
+  EXPECT_EQ(read("bob"), 0U) << "but from his own";
+  RkllmOptions shared = options();
+  shared.share_prefixes = true;
+  begin(std::move(shared));
+  EXPECT_EQ(read("alice"), all);
+  EXPECT_EQ(read("bob"), 0U);
+  const bool has_memory = facts_of(GetParam()).has_history;
+  EXPECT_EQ(times(script.log(), "clear_kv_cache"), has_memory ? 1 : 0);
+}
+
+TEST_P(PromptCacheEngineTest, ARuntimeThatDoesNotForgetIsReplaced) {
+  if (!facts_of(GetParam()).has_history) return;
+  const FakeScript script("clear-cache -1\nsay a\n");
+  make();
+  EXPECT_EQ(answer_of("alice", "Hi"), "a|stop");
+  EXPECT_THAT(answer_of("bob", "Hi"), HasSubstr("it does not clear its memory"));
+  const auto ready = engine->wait_ready(std::chrono::seconds(20));
+  ASSERT_TRUE(ready && *ready);
+  EXPECT_EQ(answer_of("bob", "Hi"), "a|stop");
+}
+
+TEST_P(PromptCacheEngineTest, ACacheThatIsLoadedForNobodyDisturbsNobody) {
+  const FakeScript script("say a\n");
+  begin();
+  EXPECT_EQ(answer_of("alice", lines("alice")), "a|stop");
+  distract();
+  engine = nullptr;
+  // Longer than a runtime may take to end an answer that nobody wants.
+  script.change("load-cache delay 500\nsay a\n");
+  begin();
+  const int processes = times(script.log(), "init");
+  const auto answer = std::make_shared<Answer>();
+  const auto generation = ask(answer, of("alice", lines("alice") + "More."));
+  while (!script.log().contains("load_prompt_cache")) std::this_thread::yield();
+  generation->cancel();
+  EXPECT_THAT(answer->end(), HasSubstr("|cancelled"));
+  EXPECT_EQ(answer_of("alice", lines("alice") + "More."), "a|stop");
+  EXPECT_EQ(times(script.log(), "init"), processes);
+  EXPECT_EQ(times(script.log(), "load_prompt_cache"), 2);
+}
+
 TEST_P(PromptCacheEngineTest, WhatTheRuntimeHasInItsMemoryIsNotLoaded) {
   const FakeScript script("count\nsay a\n");
   begin();

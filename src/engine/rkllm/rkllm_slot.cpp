@@ -66,6 +66,7 @@ void RkllmSlot::start() {
   born_ = assets_->last();
   taken_ = 0;
   chooses_tokens_ = false;
+  live_owner_.reset();
   set_timer(options_->load_timeout, &RkllmSlot::on_load_late);
   const std::string abi(library_->abi == nullptr ? std::string_view() : library_->abi->name);
   process_->ask(method::kOpen, object_of(encode(OpenParams{.library = library_->path, .abi = abi})),
@@ -231,10 +232,48 @@ void RkllmSlot::begin(RunPtr run) {
   has_spoken_ = false;
   generated_ = -1;
   ++run_number_;
+  is_asked_ = false;
+  may_go_on(*run_) ? prepare_run() : clear_memory();
+}
+
+std::string RkllmSlot::owner_of(const RkllmRun& run) const {
+  // What an adapter makes of a prompt is not what the model makes of it.
+  std::string owner = run.params.lora_adapter_name + '\n';
+  if (!options_->share_prefixes) owner += run.place.client;
+  return owner;
+}
+
+bool RkllmSlot::may_go_on(const RkllmRun& run) const {
+  return !has_memory() || !live_owner_ || *live_owner_ == owner_of(run);
+}
+
+void RkllmSlot::clear_memory() {
+  set_timer(options_->load_timeout, &RkllmSlot::on_clear_late);
+  process_->ask(method::kClearKvCache, object_of(encode(ClearParams{})),
+                [this](const Result<json::object>& answer) {
+                  cancel_timer();
+                  // A version without the function forgets each run.
+                  const bool has_none = !answer && answer.error().code == kMethodNotFound;
+                  if (!has_none && returned_by(answer) != 0) {
+                    return give_up("it does not clear its memory");
+                  }
+                  live_.clear();
+                  live_owner_.reset();
+                  run_ == nullptr ? settle() : prepare_run();
+                });
+}
+
+void RkllmSlot::on_clear_late() {
+  give_up("it takes too long to clear its memory");
+}
+
+void RkllmSlot::prepare_run() {
   may_use_caches() ? plan_caches() : ask_to_run();
 }
 
 void RkllmSlot::ask_to_run() {
+  is_asked_ = true;
+  live_owner_ = owner_of(*run_);
   RunRequest request{.number = run_number_,
                      .input = run_->input,
                      .params = run_->params,
@@ -255,7 +294,8 @@ void RkllmSlot::drop(const RunPtr& run) {
   if (run_ != run) return;
   run_ = nullptr;
   has_spoken_ = false;
-  if (!early_) abort_run();
+  // What is done before that goes on, and then finds that nobody wants it.
+  if (is_asked_ && !early_) abort_run();
 }
 
 void RkllmSlot::abort_run() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
   /// The process of the worker; 0: there is none.
   [[nodiscard]] pid_t pid() const { return process_ == nullptr ? 0 : process_->pid(); }
 
+  /// Whether what the runtime has in its memory, if anything, may serve this run.
+  [[nodiscard]] bool may_go_on(const RkllmRun& run) const;
+
   /// Only if it is idle. Takes the next step of the assets, if there is one.
   void settle();
   /// Only if it is idle.
@@ -80,6 +84,12 @@ class RkllmSlot final : private WorkerProcess::Owner {
   /// The process is of no use: another one follows.
   void give_up(std::string why);
   void rest();
+  /// Whose memory the runtime has of a run.
+  [[nodiscard]] std::string owner_of(const RkllmRun& run) const;
+  /// Then prepare_run() is called.
+  void clear_memory();
+  /// Loads what there is of the prompt, then calls ask_to_run().
+  void prepare_run();
   /// Begins the run under way in the runtime.
   void ask_to_run();
   void take_text(std::string_view bytes);
@@ -101,10 +111,13 @@ class RkllmSlot final : private WorkerProcess::Owner {
   void on_test_late();
   void on_step_late();
   void on_abort_late();
+  void on_clear_late();
 
   // Prompt caches that are written and loaded by themselves (rkllm_slot_caches.cpp).
   [[nodiscard]] std::string describe_model() const;
   [[nodiscard]] bool may_use_caches() const;
+  /// Versions before 1.2.0 forget each run.
+  [[nodiscard]] bool has_memory() const;
   /// How much of a prompt is in the memory of the runtime, in bytes.
   [[nodiscard]] std::size_t live_bytes(std::string_view prompt) const;
   void plan_caches();
@@ -146,7 +159,9 @@ class RkllmSlot final : private WorkerProcess::Owner {
   std::string model_;          // what the caches of the process depend on besides their prompts
   /// What the runtime has in its memory, as far as that is known: the last prompt and its answer.
   std::string live_;
-  bool keeps_text_ = false;     // whether the run leaves its text there
+  std::optional<std::string> live_owner_;  // whose that is; nothing: nobody's
+  bool is_asked_ = false;                  // the runtime, to begin the run under way
+  bool keeps_text_ = false;                // whether the run leaves its text there
   std::int32_t generated_ = 0;  // tokens of the run, as the runtime counts them; -1: not known
 };
 

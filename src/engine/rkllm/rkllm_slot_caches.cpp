@@ -40,10 +40,12 @@ std::string RkllmSlot::describe_model() const {
       options_->chat_template != nullptr, options_->context_tokens, options_->cross_attention}));
 }
 
+bool RkllmSlot::has_memory() const {
+  return library_->abi == nullptr || library_->abi->has_history;
+}
+
 std::size_t RkllmSlot::live_bytes(std::string_view prompt) const {
-  // Versions before 1.2.0 forget each run.
-  const bool has_memory = library_->abi == nullptr || library_->abi->has_history;
-  const std::string_view live = has_memory ? live_ : std::string_view();
+  const std::string_view live = has_memory() ? live_ : std::string_view();
   return static_cast<std::size_t>(std::ranges::mismatch(live, prompt).in1 - live.begin());
 }
 
