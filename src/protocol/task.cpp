@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "json/members.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -78,6 +79,12 @@ void append_task(std::string& out, const TaskState& state, const Revision& revis
   append_number(out, state.ttl.count());
   out.append(named_units ? R"(,"pollIntervalMs":)" : R"(,"pollInterval":)");
   append_number(out, state.poll_interval.count());
+}
+
+const json::object* created_task(const json::object& result) {
+  if (text_at(result, "resultType") == "task") return &result;
+  // A tool's result has content.
+  return result.contains("content") ? nullptr : object_at(result, "task");
 }
 
 Result<std::optional<TaskRequest>> decode_task_request(const json::object& params) {

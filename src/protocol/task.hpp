@@ -45,6 +45,10 @@ void append_task(std::string& out, const TaskState& state, const Revision& revis
 /// 2025-11-25T10:30:00.000Z.
 void append_timestamp(std::string& out, TaskState::Time time);
 
+/// The task that a result names instead of what was asked for: it is the result itself (2026-07-28,
+/// `resultType`), or its member `task` (2025-11-25, CreateTaskResult). Null: it names none.
+const json::object* created_task(const json::object& result);
+
 // Decoders of parameters. Error: -32602, which says what is missing or has the wrong type.
 
 /// The parameter `task` of a request that is to run as a task.

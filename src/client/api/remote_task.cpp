@@ -11,13 +11,6 @@
 namespace sluice {
 namespace {
 
-/// The task that an answer names; null if it names none.
-const json::object* created_task(const json::object& answer) {
-  if (text_at(answer, "resultType") == "task") return &answer;
-  // A tool's result has content.
-  return answer.contains("content") ? nullptr : object_at(answer, "task");
-}
-
 /// Whether a server of 2025-11-25 takes `task` in tools/call (Tasks, Capability Negotiation).
 bool offers_tasks(const ServerDescription& server) {
   const json::object* at = object_at(server.about, "capabilities");

@@ -13,6 +13,7 @@
 #include "json/lone_surrogates.hpp"
 #include "json/members.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/task.hpp"
 #include "protocol/tool_result.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -149,7 +150,10 @@ void ClientSession::on_response(const Message& message) {
   if (type == "task" && !request.options.may_become_task) {
     return end(number, fail(kInternalError, "The server has made a task of what cannot be one"));
   }
-  if (request.method == "tools/call" && type != "task" && options_.checks_output &&
+  // A server of 2025-11-25 makes a task only of what asks for one.
+  const bool is_task =
+      type == "task" || (request.params.contains("task") && created_task(*result) != nullptr);
+  if (request.method == "tools/call" && !is_task && options_.checks_output &&
       server_.revision->structured_output) {
     Result<void> checked = tools_->check_output(text_at(request.params, "name"), *result);
     if (!checked) return end(number, std::unexpected(std::move(checked.error())));

@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using ClientSessionResultsTest = test::ClientSessionTest;
@@ -163,6 +164,21 @@ TEST_F(ClientSessionResultsTest, OutputIsCheckedIfThatIsWanted) {
                                             : R"({"structuredContent":{"n":"one"}})",
                                   R"({"structuredContent":{"n":1}})"));
   }
+}
+
+TEST_F(ClientSessionResultsTest, ATaskIsNoOutput) {
+  options.checks_output = true;
+  open_legacy();
+  session->begin("tools/list", {}, {}, {});
+  reply(R"("result":{"tools":[{"name":"tool","outputSchema":{"type":"object"}}]})");
+  const std::string made = R"({"task":{"taskId":"T1","status":"working"}})";
+  session->begin("tools/call", {{"name", "tool"}, {"task", json::object()}}, {},
+                 {.on_answer = [this](auto answer) { said.push_back(to_json(*answer)); }});
+  reply("\"result\":" + made);
+  call();
+  reply("\"result\":" + made);
+  EXPECT_THAT(said, ElementsAre(made, HasSubstr("it has no structuredContent")))
+      << "only who asks for a task gets one";
 }
 
 TEST_F(ClientSessionResultsTest, AnAnswerIsNotTakenUpBehindAQuestionThatIsUnanswered) {
