@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/api/user_functions.hpp"
+#include "agent/history/tool_name.hpp"
 #include "agent/policy/reaction_trigger.hpp"
 
 namespace sluice::detail {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/history/tool_image.hpp"
+#include "agent/history/tool_name.hpp"
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
 #include "json/json.hpp"
@@ -178,7 +179,9 @@ void RunHistory::add_answer(std::string text, std::vector<ChatToolCall> calls,
     push(Kind::answer, "assistant", std::move(text));
   }
   round_.clear();
-  for (const ChatToolCall& call : calls) {
+  for (ChatToolCall& call : calls) {
+    // A model may name a tool that there is not, in any characters.
+    call.name = name_for_model(call.name);
     calls_.insert_or_assign(call.id, Call{.tool = call.name});
     round_.push_back(call.id);
   }

@@ -7,6 +7,7 @@
 
 #include "agent/history/kept_state.hpp"
 #include "agent/history/run_history.hpp"
+#include "agent/history/tool_name.hpp"
 #include "json/members.hpp"
 
 namespace sluice {
@@ -43,6 +44,7 @@ std::optional<ChatMessage> message_in_state(const json::object& object) {
                   .tool_call_id = std::string(text_at(object, "call_id")),
                   .tool_name = std::string(text_at(object, "tool")),
                   .server_data = std::string(text_at(object, "server_data"))};
+  if (!out.tool_name.empty()) out.tool_name = name_for_model(out.tool_name);
   const json::array* const calls = array_in_state(object, "calls");
   for (const json::value& each : calls == nullptr ? json::array() : *calls) {
     const json::object* const call = each.if_object();
@@ -52,6 +54,7 @@ std::optional<ChatMessage> message_in_state(const json::object& object) {
                               .name = std::string(text_at(*call, "name")),
                               .arguments = std::string(arguments->get_string())});
     if (!is_sound(out.tool_calls.back())) return std::nullopt;
+    out.tool_calls.back().name = name_for_model(out.tool_calls.back().name);
   }
   return out;
 }

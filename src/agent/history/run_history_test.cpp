@@ -47,6 +47,35 @@ TEST(RunHistory, AnswersCallsInTheirOrderOnceAllHaveEnded) {
   EXPECT_EQ(why_not_strict(history.messages(), true), "");
 }
 
+TEST(RunHistory, NamesOfToolsAreThoseThatAnApiTakes) {
+  RunHistory history({});
+  history.add_input("go");
+  history.add_answer("", {call("a", "functions.qu\u00EDck"), call("b", std::string(100, 'x'))});
+  history.set_result("a", "There is no such tool");
+  history.set_result("b", "Nor such one");
+  RunHistory restored({});
+  json::object state = history.state();
+  ASSERT_TRUE(restored.restore(state));
+  for (const RunHistory* const each : {&history, &restored}) {
+    const auto& messages = each->messages();
+    ASSERT_EQ(messages.size(), 4U);
+    EXPECT_EQ(messages[1].tool_calls[0].name, "functions_qu__ck");
+    EXPECT_EQ(messages[1].tool_calls[1].name, std::string(64, 'x'));
+    EXPECT_EQ(messages[2].tool_name, "functions_qu__ck");
+  }
+  // What was kept before names were mended.
+  const std::string poisoned = to_json(state);
+  std::string text = poisoned;
+  for (std::size_t at = 0; (at = text.find("functions_qu__ck", at)) != std::string::npos;) {
+    text.replace(at, 9 + 1, "functions.");
+    ++at;
+  }
+  ASSERT_NE(text, poisoned);
+  RunHistory healed({});
+  ASSERT_TRUE(healed.restore(parse_json(text)->get_object()));
+  EXPECT_EQ(healed.messages()[1].tool_calls[0].name, "functions_qu__ck");
+}
+
 TEST(RunHistory, WhatDidNotAlternateIsJoinedForAModelThatWantsThat) {
   RunHistory history({});
   history.add_input("one");

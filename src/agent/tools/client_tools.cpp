@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/history/tool_name.hpp"
 #include "client/api/client_connection.hpp"
 #include "client/backoff.hpp"
 #include "client/session/contract/server_link.hpp"
@@ -63,14 +64,6 @@ std::string text_of_blocks(const json::array& blocks) {
 }
 
 }  // namespace
-
-std::string name_for_model(std::string_view name) {
-  std::string out(name.substr(0, ClientTools::kMaxName));
-  for (char& c : out) {
-    if (!is_letter(c) && !is_digit(c) && c != '_' && c != '-') c = '_';
-  }
-  return out.empty() ? "tool" : out;
-}
 
 std::string text_for_model(const json::object& result) {
   const json::value* const content = result.if_contains("content");
@@ -410,7 +403,7 @@ void ClientTools::add(AgentServer server, const std::vector<Listed>& listed) {
       name = name_for_model(label + "_" + each.name);
       while (is_taken(name)) {
         const std::string number = "_" + std::to_string(++last_number_);
-        name = name_for_model(each.name).substr(0, kMaxName - number.size()) + number;
+        name = name_for_model(each.name).substr(0, kMaxNameForModel - number.size()) + number;
       }
     }
     const json::object* const annotations = object_at(each.definition, "annotations");

@@ -51,8 +51,6 @@ class ClientTools final : public ToolHost {
   std::unique_ptr<ToolCall> start(const AgentTool& tool, ToolRequest request,
                                   std::shared_ptr<ToolCallSink> sink) override;
 
-  static constexpr std::size_t kMaxName = 64;  // bytes; as the APIs of models have it
-
  private:
   class Call;
   class Running;
@@ -84,9 +82,6 @@ class ClientTools final : public ToolHost {
   std::uint64_t last_number_ = 1;
   std::shared_ptr<Running> running_;  // the calls under way
 };
-
-/// A name that the APIs of models take: what they do not is replaced by `_`.
-std::string name_for_model(std::string_view name);
 
 /// What a model is told of the result of a tool: its text; of blocks without text, what they are.
 std::string text_for_model(const json::object& result);
