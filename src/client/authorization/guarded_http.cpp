@@ -70,7 +70,8 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
         {.method = request_.method,
          .url = url_,
          .headers = request_.headers,
-         .body = request_.body},
+         .body = request_.body,
+         .is_patient = true},  // the whole exchange has a time
         {.on_head =
              [weak](const HttpReplyHead& head) {
                const auto self = weak.lock();
@@ -151,10 +152,7 @@ class GuardedHttp::Exchange final : public std::enable_shared_from_this<Exchange
 
 GuardedHttp::GuardedHttp(EventLoop& loop, GuardedHttpOptions options)
     : loop_(&loop), options_(std::move(options)) {
-  HttpClientOptions http{.proxies = options_.proxies,
-                         .tls = options_.tls,
-                         .idle_timeout = options_.timeout,
-                         .tap = options_.tap};
+  HttpClientOptions http{.proxies = options_.proxies, .tls = options_.tls, .tap = options_.tap};
   trusted_ = std::make_unique<HttpClient>(loop, http);
   http.may_connect = [this](const Endpoint& endpoint) { return may_connect(endpoint); };
   guarded_ = std::make_unique<HttpClient>(loop, http);
