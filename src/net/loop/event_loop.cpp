@@ -186,6 +186,10 @@ int EventLoop::wait(bool may_wait) {
     count = ::epoll_wait(epoll_.get(), events_.data(), capacity,
                          is_endless ? -1 : static_cast<int>(limit.count()));
   }
+  // A process that was stopped finds out what has come meanwhile before its timers are late.
+  if (count < 0 && errno == EINTR) {
+    count = ::epoll_wait(epoll_.get(), events_.data(), capacity, 0);
+  }
   asleep_.store(false, std::memory_order_relaxed);
   return count;
 }
