@@ -23,9 +23,10 @@ struct Kept {
 };
 constinit thread_local Kept kept;
 
+/// Frees what its thread keeps when that ends.
 class Watch {
  public:
-  Watch() = default;
+  Watch() { kept.is_watched = true; }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch() {
@@ -35,7 +36,6 @@ class Watch {
     }
     kept.of_size = {};
   }
-  void begin() const { kept.is_watched = true; }
 };
 
 /// `size` is not 0.
@@ -70,10 +70,7 @@ void recycle(void* memory, std::size_t size) noexcept {
   if (!is_kept(size) || kept.is_over || kept.bytes + rounded(size) > kMostRecycled) {
     return ::operator delete(memory);
   }
-  if (!kept.is_watched) {
-    thread_local const Watch watch;
-    watch.begin();
-  }
+  if (!kept.is_watched) thread_local const Watch watch;
   Block*& first = kept.of_size[place_of(size)];
   first = new (memory) Block{first};
   kept.bytes += rounded(size);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -14,7 +16,7 @@ inline constexpr std::size_t kMostRecycled = std::size_t{512} << 10U;
 /// Memory for objects that come and go with each request: a thread keeps what they give back for
 /// the next ones, until it ends. The heap would take a lock, as it keeps only seven blocks of a
 /// size for a thread (glibc's tcache), and many requests are under way at once. With sanitizers
-/// nothing is kept, so they see each use after the end.
+/// nothing is kept, so that they find what is used after its end.
 ///
 /// `size` bytes, aligned for every type that asks for nothing special. Throws std::bad_alloc.
 /// Thread-safe.
@@ -38,8 +40,7 @@ class RecyclingAllocator {
 
   RecyclingAllocator() = default;
   template <class Other>
-  RecyclingAllocator(const RecyclingAllocator<Other>& /*other*/) {
-  }  // NOLINT(google-explicit-constructor)
+  RecyclingAllocator(const RecyclingAllocator<Other>& /*other*/) {}
   [[nodiscard]] T* allocate(std::size_t count) {
     return static_cast<T*>(allocate_recycled(count * sizeof(T)));
   }
@@ -49,6 +50,10 @@ class RecyclingAllocator {
     return true;
   }
 };
+
+template <class Key, class Value>
+using RecycledMap =
+    std::map<Key, Value, std::less<>, RecyclingAllocator<std::pair<const Key, Value>>>;
 
 /// As std::make_shared().
 template <class T, class... Arguments>

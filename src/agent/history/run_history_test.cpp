@@ -64,15 +64,12 @@ TEST(RunHistory, NamesOfToolsAreThoseThatAnApiTakes) {
     EXPECT_EQ(messages[2].tool_name, "functions_qu__ck");
   }
   // What was kept before names were mended.
-  const std::string poisoned = to_json(state);
-  std::string text = poisoned;
-  for (std::size_t at = 0; (at = text.find("functions_qu__ck", at)) != std::string::npos;) {
-    text.replace(at, 9 + 1, "functions.");
-    ++at;
-  }
-  ASSERT_NE(text, poisoned);
+  std::string poisoned = to_json(state);
+  const std::size_t at = poisoned.find("functions_qu__ck");
+  ASSERT_NE(at, std::string::npos);
+  poisoned.replace(at, std::string_view("functions_").size(), "functions.");
   RunHistory healed({});
-  ASSERT_TRUE(healed.restore(parse_json(text)->get_object()));
+  ASSERT_TRUE(healed.restore(parse_json(poisoned)->get_object()));
   EXPECT_EQ(healed.messages()[1].tool_calls[0].name, "functions_qu__ck");
 }
 

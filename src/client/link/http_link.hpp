@@ -151,9 +151,7 @@ class HttpLink final : public ServerLink {
   std::deque<std::uint64_t> answered_;  // the last ones whose requests are
   LastWords last_words_{*loop_};
   std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Exchange>, std::less<>,
-           RecyclingAllocator<std::pair<const std::uint64_t, std::shared_ptr<Exchange>>>>
-      exchanges_;
+  RecycledMap<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
 };
 
 }  // namespace sluice

@@ -29,10 +29,6 @@ Result<std::vector<Number>> numbers_parameter(const json::object& params, std::s
                     "four for each; all arrays together must be at most " +
                     std::to_string(most) + " bytes");
   };
-  constexpr double kLargest = static_cast<double>(std::numeric_limits<float>::max());
-  // From here on infinity is the nearest float. What is below is the largest float as some write
-  // it.
-  constexpr double kTooLarge = 0x1.ffffffp127;
   const json::value* const given = find_parameter(params, name);
   std::vector<Number> out;
   if (given == nullptr) return refuse();
@@ -55,6 +51,9 @@ Result<std::vector<Number>> numbers_parameter(const json::object& params, std::s
         if (!number || !std::in_range<Number>(*number)) return refuse();
         out.push_back(static_cast<Number>(*number));
       } else {
+        constexpr double kLargest = static_cast<double>(std::numeric_limits<float>::max());
+        // Its shortest text is a little above it, and the nearest float up to here.
+        constexpr double kTooLarge = 0x1.ffffffp127;
         const double number =
             each.is_number() ? each.to_number<double>() : std::numeric_limits<double>::infinity();
         if (!(std::abs(number) < kTooLarge)) return refuse();

@@ -236,11 +236,9 @@ void RkllmSlot::begin(RunPtr run) {
   may_go_on(*run_) ? prepare_run() : clear_memory();
 }
 
-std::string RkllmSlot::owner_of(const RkllmRun& run) const {
-  // What an adapter makes of a prompt is not what the model makes of it.
-  std::string owner = run.params.lora_adapter_name + '\n';
-  if (!options_->share_prefixes) owner += run.place.client;
-  return owner;
+RkllmSlot::MemoryOwner RkllmSlot::owner_of(const RkllmRun& run) const {
+  return {.client = options_->share_prefixes ? std::string() : run.place.client,
+          .adapter = run.params.lora_adapter_name};
 }
 
 bool RkllmSlot::may_go_on(const RkllmRun& run) const {

@@ -84,8 +84,14 @@ class RkllmSlot final : private WorkerProcess::Owner {
   /// The process is of no use: another one follows.
   void give_up(std::string why);
   void rest();
-  /// Whose memory the runtime has of a run.
-  [[nodiscard]] std::string owner_of(const RkllmRun& run) const;
+  /// Whose run has left what the runtime has in its memory. It serves no others: what an adapter
+  /// makes of a prompt is not what the model makes of it.
+  struct MemoryOwner {
+    std::string client;  // empty for all: prefixes are shared
+    std::string adapter;
+    bool operator==(const MemoryOwner&) const = default;
+  };
+  [[nodiscard]] MemoryOwner owner_of(const RkllmRun& run) const;
   /// Then prepare_run() is called.
   void clear_memory();
   /// Loads what there is of the prompt, then calls ask_to_run().
@@ -159,7 +165,7 @@ class RkllmSlot final : private WorkerProcess::Owner {
   std::string model_;          // what the caches of the process depend on besides their prompts
   /// What the runtime has in its memory, as far as that is known: the last prompt and its answer.
   std::string live_;
-  std::optional<std::string> live_owner_;  // whose that is; nothing: nobody's
+  std::optional<MemoryOwner> live_owner_;  // nothing: the memory is empty
   bool is_asked_ = false;                  // the runtime, to begin the run under way
   bool keeps_text_ = false;                // whether the run leaves its text there
   std::int32_t generated_ = 0;  // tokens of the run, as the runtime counts them; -1: not known

@@ -52,8 +52,7 @@ struct OpenRequest {
 class OpenRequests {
  public:
   using Number = std::uint64_t;
-  using Map = std::map<Number, OpenRequest, std::less<>,
-                       RecyclingAllocator<std::pair<const Number, OpenRequest>>>;
+  using Map = RecycledMap<Number, OpenRequest>;
 
   /// `give_up` is called when a request's time is over, with what there is to say of that.
   OpenRequests(Executor& loop, std::function<void(Number, const char* why)> give_up)
