@@ -33,11 +33,6 @@ class Executor {
 
   [[nodiscard]] virtual const Clock& clock() const = 0;
 
-  /// The time when it was first asked for in this turn; outside of a turn, now. For what need not
-  /// be exact, such as when a peer was last heard: the clock is asked once for all that is ready.
-  /// Call only on the loop's thread.
-  [[nodiscard]] virtual TimePoint turn_time() { return clock().now(); }
-
   /// Whether the caller is on the loop's thread. Thread-safe.
   [[nodiscard]] virtual bool on_loop_thread() const = 0;
 

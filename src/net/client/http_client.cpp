@@ -77,7 +77,7 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
       connection->close();
       return;
     }
-    kept.push_back({std::move(connection), loop->turn_time()});
+    kept.push_back({std::move(connection), loop->clock().now()});
     arm_sweep();
   }
 
@@ -150,7 +150,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void pause(bool is_paused) {
     is_paused_ = is_paused;
     if (connection_ != nullptr) connection_->pause(is_paused);
-    if (!is_paused) heard_at_ = state_->loop->turn_time();
+    if (!is_paused) heard_at_ = state_->loop->clock().now();
   }
 
   /// Ends the request without any further callback.
@@ -210,7 +210,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
         if (const auto self = weak.lock()) self->on_established();
       });
     }
-    heard_at_ = state_->loop->turn_time();
+    heard_at_ = state_->loop->clock().now();
     arm_timer();
   }
 
@@ -230,7 +230,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
 
   void on_bytes(std::span<char> bytes) override {
     const auto self = shared_from_this();
-    heard_at_ = state_->loop->turn_time();
+    heard_at_ = state_->loop->clock().now();
     heard_ = true;
     const Result<void> fed = parser_->feed({bytes.data(), bytes.size()});
     if (ended_) return;

@@ -77,13 +77,6 @@ void EventLoop::stop() {
   wake();
 }
 
-TimePoint EventLoop::turn_time() {
-  if (turn_time_) return *turn_time_;
-  const TimePoint now = clock_->now();
-  if (is_in_turn_) turn_time_ = now;
-  return now;
-}
-
 bool EventLoop::on_loop_thread() const {
   return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }
@@ -141,14 +134,11 @@ bool EventLoop::run_turn(bool may_wait) {
   ran |= !hooks_.empty();
   // If one throws, those behind it run in the next turn.
   guarded([this] { hooks_.run(); });
-  is_in_turn_ = false;
-  turn_time_.reset();
   return ran;
 }
 
 bool EventLoop::wait_and_dispatch(bool may_wait) {
   event_count_ = static_cast<std::size_t>(std::max(0, wait(may_wait)));
-  is_in_turn_ = true;
   bool ran = false;
   for (event_at_ = 0; event_at_ < event_count_; ++event_at_) {
     const epoll_event& event = events_[event_at_];
@@ -186,7 +176,8 @@ int EventLoop::wait(bool may_wait) {
     count = ::epoll_wait(epoll_.get(), events_.data(), capacity,
                          is_endless ? -1 : static_cast<int>(limit.count()));
   }
-  // A process that was stopped finds out what has come meanwhile before its timers are late.
+  // A process that was stopped hears what has come meanwhile before its timers, which are late,
+  // run.
   if (count < 0 && errno == EINTR) {
     count = ::epoll_wait(epoll_.get(), events_.data(), capacity, 0);
   }

@@ -51,7 +51,6 @@ class EventLoop final : public Executor {
   }
   void cancel(TimerId id) override { timers_.remove(id); }
   [[nodiscard]] const Clock& clock() const override { return *clock_; }
-  [[nodiscard]] TimePoint turn_time() override;
   [[nodiscard]] bool on_loop_thread() const override;
   /// When the next timer is due.
   [[nodiscard]] std::optional<TimePoint> next_timer() const;
@@ -91,9 +90,6 @@ class EventLoop final : public Executor {
   std::size_t event_at_ = 0;     // being dispatched
   std::size_t event_count_ = 0;  // of this turn
   bool has_pwait2_ = true;
-
-  bool is_in_turn_ = false;
-  std::optional<TimePoint> turn_time_;
 
   std::atomic<std::thread::id> thread_;
   std::atomic<bool> stopped_ = false;

@@ -74,7 +74,7 @@ void ClientPool::give_back(std::shared_ptr<ProxyClient> client, std::string prin
   vacate(*client);
   client->refuse_questions();
   if (client->has_state() && principal.empty()) return;
-  idle_.push_back({std::move(client), std::move(principal), loop_->turn_time()});
+  idle_.push_back({std::move(client), std::move(principal), loop_->clock().now()});
   if (idle_.size() > kMaxIdle) idle_.erase(idle_.begin());
   if (timer_ == 0) sweep();
 }

@@ -493,7 +493,7 @@ void UpstreamSession::notify(std::string_view method, const json::object& params
 // --- silence ------------------------------------------------------------------------------------
 
 void UpstreamSession::heard() {
-  heard_ = loop_->turn_time();
+  heard_ = loop_->clock().now();
 }
 
 void UpstreamSession::watch() {
